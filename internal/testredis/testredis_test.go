@@ -1,0 +1,90 @@
+package testredis_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"feedwarden/internal/testredis"
+)
+
+func TestTCPSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	s := testredis.TCP(t, "--appendonly", "yes", "--appendfsync", "always")
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer rdb.Close()
+	ctx := context.Background()
+	if err := rdb.Set(ctx, "a", "1", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	s.Start(t)
+	if got := rdb.Get(ctx, "a").Val(); got != "1" {
+		t.Fatalf("after a restart a = %q, want 1", got)
+	}
+}
+
+func TestACLKnowsItsUserAlone(t *testing.T) {
+	t.Parallel()
+	s := testredis.ACL(t, "app", "secret", "~*", "&*", "+@all", "-config")
+	ctx := context.Background()
+	app := redis.NewClient(&redis.Options{Addr: s.Addr(), Username: "app", Password: "secret"})
+	defer app.Close()
+	if err := app.Ping(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := app.ConfigGet(ctx, "*").Err(); err == nil {
+		t.Error("CONFIG is allowed, want it forbidden")
+	}
+	other := s.Client()
+	defer other.Close()
+	if err := other.Ping(ctx).Err(); err == nil {
+		t.Error("the default user is let in, want it off")
+	}
+}
+
+func TestTLSSpeaksTLSAlone(t *testing.T) {
+	t.Parallel()
+	s, certs := testredis.TLS(t, false)
+	pem, err := os.ReadFile(certs.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr(), TLSConfig: &tls.Config{RootCAs: roots}})
+	defer rdb.Close()
+	if err := rdb.Ping(context.Background()).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSentinelsKnowThePrimary(t *testing.T) {
+	t.Parallel()
+	set := testredis.Sentinel(t, testredis.SentinelOptions{})
+	for _, w := range set.Watch {
+		c := set.AskSentinel(w)
+		defer c.Close()
+		addr, err := c.GetMasterAddrByName(context.Background(), set.Name).Result()
+		if err != nil || addr[0]+":"+addr[1] != set.Primary.Addr() {
+			t.Fatalf("primary = %v, %v, want %s", addr, err, set.Primary.Addr())
+		}
+	}
+}
+
+func TestClusterServesEverySlot(t *testing.T) {
+	t.Parallel()
+	c := testredis.Cluster(t)
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:1]})
+	defer rdb.Close()
+	ctx := context.Background()
+	for _, key := range []string{"a", "b", "c", "d"} {
+		if err := rdb.Set(ctx, key, "1", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

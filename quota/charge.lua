@@ -1,0 +1,86 @@
+-- charge: for one request or several, in order, grants a cost, or refuses it and
+-- gives it a place in the line. This is the half that knows the line; grant.lua
+-- comes before it.
+--
+-- KEYS   as in frame.lua
+-- ARGV   as in frame.lua, then for each request: charge ID, cost,
+--        class (1 scheduled, 2 interactive), '1' to take no place
+-- Reply  {each window's span, then for each request
+--         {granted 0 or 1, cost, at, wait, position, reason, each window's used}}
+--        span      its length, µs; a calendar's is that of its present day
+--        at        instant of the grant, or the promised one, µs
+--        wait      µs from now to the promise; 0 when granted
+--        position  place in the line of the class, 1 = next; 0 when granted or with no place
+--        reason    '', 'window', 'line', 'reserve', 'blocked'
+-- Errors COST, CALENDAR; nothing is written then.
+-- Cost   O(log n) a request, in the log and in the line, whatever the cost charged.
+--        Waiters whose grace is over go 1000 at most in one call; until all are
+--        gone the answer is a refusal without a place, for 1 ms.
+
+begin()
+local dead = sweep()
+if total >= FULL then
+  rebase()
+  measure()
+end
+
+local function charge(id, cost, class, no_line)
+  local mine = m.sum[1] + m.sum[2] > 0 and waiter(id)
+  if mine and (mine.class ~= class or mine.cost ~= cost) then
+    leave_line({id}) -- it asks for something else now
+    mine = nil
+  end
+
+  -- Units that wait before it: its class's own, and interactive before scheduled.
+  local before = m.sum[class]
+  if mine then
+    before = tree_sum(SUMS[class], mine.seq - 1, tree_top(m.seq[class]), m.sum[class])
+  end
+  local fits = m.closed <= now and not dead and (mine or before == 0)
+  if class == SCHEDULED then
+    before = before + m.sum[INTERACTIVE]
+  end
+  local reason, keeps = 'line', held(class)
+  for _, w in ipairs(windows) do
+    local room = w.limit - w.used - cost
+    if room < 0 then
+      reason = 'window'
+    elseif room < keeps and reason == 'line' then
+      reason = 'reserve'
+    end
+    fits = fits and room - keeps >= before
+  end
+  if fits then
+    if mine then
+      leave_line({id})
+    end
+    grant(id, cost)
+    return
+  end
+
+  refusals = refusals + 1
+  if m.closed > now then
+    reason = 'blocked'
+  end
+  local at, position = now + 1000, 0
+  if not dead then
+    at = promise(class, before, cost, mine and mine.seq)
+    if mine then
+      mine.promise = at
+      stand(id, mine)
+      position = call('ZRANK', LINE[class], id) + 1
+    elseif not no_line then
+      join(id, {class = class, cost = cost, promise = at, since = now})
+      position = call('ZCARD', LINE[class])
+    end
+  end
+  answer(0, cost, at, at - now, position, reason)
+end
+
+while ARGV[k] do
+  if not again(ARGV[k]) then
+    charge(ARGV[k], tonumber(ARGV[k + 1]), tonumber(ARGV[k + 2]), ARGV[k + 3] == '1')
+  end
+  k = k + 4
+end
+return finish()

@@ -1,0 +1,154 @@
+package quota_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"feedwarden/internal/testredis"
+	"feedwarden/quota"
+)
+
+// freePort is a port that is free, and so is the one of its cluster bus.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		_ = l.Close()
+		if bus, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+10000)); err == nil {
+			_ = bus.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
+// cluster starts three nodes that share the slots.
+func cluster(t *testing.T) (*redis.ClusterClient, []*redis.Client) {
+	t.Helper()
+	ctx := context.Background()
+	var nodes []*redis.Client
+	var ports []int
+	for i := range 3 {
+		port := freePort(t)
+		srv := testredis.Own(t, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+		rdb := srv.Client()
+		t.Cleanup(func() { _ = rdb.Close() })
+		if err := rdb.ClusterAddSlotsRange(ctx, i*5462, min(i*5462+5461, 16383)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := rdb.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
+			t.Fatal(err)
+		}
+		nodes, ports = append(nodes, rdb), append(ports, port)
+	}
+	for _, port := range ports[1:] {
+		if err := nodes[0].ClusterMeet(ctx, "127.0.0.1", strconv.Itoa(port)).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for _, n := range nodes {
+		for {
+			info := n.ClusterInfo(ctx).Val()
+			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") && strings.Contains(info, "cluster_slots_ok:16384") {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the cluster does not form: %s", info)
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+	}
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{fmt.Sprint("127.0.0.1:", ports[0])}})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb, nodes
+}
+
+func TestInACluster(t *testing.T) {
+	t.Parallel()
+	rdb, nodes := cluster(t)
+	ctx := context.Background()
+	var all []quota.Config
+	for i := range 6 {
+		all = append(all, quota.Config{Name: fmt.Sprint("q", i), Windows: []quota.Window{{Limit: 10, Per: time.Hour}, {Limit: 30, Per: 2 * time.Hour}}})
+	}
+	h := newHand()
+	l, err := quota.New(rdb, all, quota.WithClock(h.now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Every script, every path through it: a key that was not declared, or one of another slot, is an error here.
+	var batch []quota.Request
+	for _, c := range all {
+		for i := range 12 {
+			batch = append(batch, quota.Request{Quota: c.Name, ID: fmt.Sprint("c", i), Cost: 1, Priority: quota.Priority(i % 2)})
+		}
+	}
+	for i, a := range l.ChargeAll(ctx, batch) {
+		if a.Err != nil || a.Granted != (i%12 < 10) {
+			t.Fatalf("%d: %+v", i, a)
+		}
+	}
+	for _, c := range all {
+		if n, err := l.Refund(ctx, c.Name, "c3"); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		for _, err := range []error{l.Leave(ctx, c.Name, "c10"), l.Block(ctx, c.Name, time.Minute, "why"), l.Unblock(ctx, c.Name)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := l.Charge(ctx, quota.Request{Quota: c.Name, ID: "c11", Cost: 1, Priority: quota.Interactive})
+		if err != nil || !d.Granted {
+			t.Fatal(d, err)
+		}
+		if s, err := l.State(ctx, c.Name); err != nil || s.Windows[0].Used != 10 || s.Refunds != 1 {
+			t.Fatal(s, err)
+		}
+	}
+	// Each quota's keys are in one slot; the quotas are spread.
+	slots := map[string]map[int64]int{}
+	for _, n := range nodes {
+		for _, key := range n.Keys(ctx, "*").Val() {
+			name, _, _ := strings.Cut(key, "}")
+			if slots[name] == nil {
+				slots[name] = map[int64]int{}
+			}
+			slots[name][n.ClusterKeySlot(ctx, key).Val()]++
+		}
+	}
+	used := map[int64]bool{}
+	for name, s := range slots {
+		if len(s) != 1 {
+			t.Errorf("%s: slots %v", name, s)
+		}
+		for slot, n := range s {
+			used[slot] = true
+			if n < 3 {
+				t.Errorf("%s: %d keys", name, n)
+			}
+		}
+	}
+	if len(slots) != 6 || len(used) < 3 {
+		t.Errorf("%v", slots)
+	}
+	// Nobody serves the slots: an error, never a grant.
+	for _, n := range nodes {
+		n.Shutdown(ctx)
+	}
+	if d, err := l.Charge(ctx, quota.Request{Quota: "q0", ID: "x", Cost: 1}); err == nil || d.Granted {
+		t.Errorf("%+v, %v", d, err)
+	}
+}

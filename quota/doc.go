@@ -1,0 +1,66 @@
+// Package quota is a weighted, exact sliding-window limiter on Redis, with a
+// line for those it refuses.
+//
+// # The law
+//
+// In no window of length W, wherever it starts, do grants add up to more than
+// the limit. An entry at t counts while now < t+W. Redis is authoritative, and
+// so is its clock, in microseconds: processes whose clocks differ agree.
+// A quota has one or more windows, and a charge takes its cost from all of them
+// or from none. A calendar window counts from midnight to midnight in a zone; a
+// day may have 23 or 25 hours.
+//
+// # A charge
+//
+//	         room, and nobody of its class waits
+//	  ask ────────────────────────────────────────► granted ──► Refund
+//	   │                                               ▲
+//	   │ else                                          │ room for it and
+//	   ▼                                               │ all before it
+//	refused: a place in the line, a promised instant ──┘
+//	   │
+//	   └─ Leave, or not back within the grace after the promise: place lost
+//
+// A charge has an ID of the caller's. Asked twice, it is charged once: the
+// second answer says granted again. IDs are remembered for the longest window
+// and for an hour at least. A refunded ID can be charged again.
+//
+// # The line
+//
+// A waiter counts as an entry of the log at its promised instant, so the line
+// goes on where the log ends, and the next promise is the instant at which
+// enough of both has left every window. Promises rise by a microsecond at least.
+// A waiter asks again under its own ID. It is granted as soon as there is room
+// for it and for everyone before it, so the first in line gets what is freed
+// early. A newcomer is granted only while nobody of its class waits. Each
+// answer carries the promise as it is then: it moves earlier when somebody
+// leaves, later when somebody before it came late. A waiter that does not come
+// back keeps its place for the grace (30 s) after its promise; those behind may
+// have to wait for that long, and no longer.
+//
+// Interactive charges go before Scheduled ones, and the last Reserve units of
+// each window are theirs alone: a Scheduled charge is granted only if that many
+// remain. So a promise holds against every newcomer of its own class; to
+// Scheduled it can move when Interactive charges come in between.
+//
+// # Cost
+//
+// One log entry a charge, whatever it costs. Entries carry running totals, so
+// what a window counts is a difference of two reads, and Retry-After is found by
+// halving: O(log n) in the log and in the line.
+//
+// # When things fail
+//
+// A lost reply is safe: ask again with the same ID (go-redis does). An error is
+// never a grant. A flushed script cache is refilled, in a pipeline too. If the
+// clock steps back (a failover to a replica that is behind), nothing expires
+// early: stamps still rise. If Redis loses its data, the quota starts empty.
+//
+// # Keys
+//
+// All keys of a quota share one hash tag, and all have a TTL, which every write
+// sets again: fw:{quota:NAME}:meta (block, counters), :log (stamps and totals),
+// :ids:0 and :ids:1 (charge IDs), :holes (refunds), :wait, :due,
+// :line:scheduled, :line:interactive, :sums:scheduled, :sums:interactive (the
+// line). Each script's head says the rest.
+package quota

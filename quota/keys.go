@@ -1,0 +1,20 @@
+package quota
+
+// keys are a quota's keys, in the order in which every script takes them. They
+// share one hash tag, so they live in one slot of a Cluster.
+func keys(prefix, name string) []string {
+	p := prefix + "{quota:" + name + "}:"
+	return []string{
+		p + "meta",
+		p + "log",
+		p + "ids:0",
+		p + "ids:1",
+		p + "holes",
+		p + "wait",
+		p + "due",
+		p + "line:scheduled",
+		p + "line:interactive",
+		p + "sums:scheduled",
+		p + "sums:interactive",
+	}
+}

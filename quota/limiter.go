@@ -1,0 +1,237 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Limiter answers charges. It holds no state of its own, and may be used by many
+// goroutines; limiters of other processes on the same Redis share its quotas.
+type Limiter struct {
+	rdb    redis.UniversalClient
+	prefix string
+	clock  func() time.Time
+	quotas atomic.Pointer[map[string]*bound]
+}
+
+// bound is what one quota needs for a call, made once.
+type bound struct {
+	Config
+	keys []string
+	days []*calendar // of each window; nil for a trailing one
+}
+
+// Option changes a Limiter.
+type Option func(*Limiter)
+
+// WithClock gives the scripts a time other than Redis's own. For tests.
+func WithClock(now func() time.Time) Option { return func(l *Limiter) { l.clock = now } }
+
+// WithPrefix replaces the "fw:" with which every key begins.
+func WithPrefix(prefix string) Option { return func(l *Limiter) { l.prefix = prefix } }
+
+// New makes a Limiter. It does no I/O. Its error joins every fault of the quotas.
+func New(rdb redis.UniversalClient, quotas []Config, opts ...Option) (*Limiter, error) {
+	l := &Limiter{rdb: rdb, prefix: "fw:"}
+	for _, o := range opts {
+		o(l)
+	}
+	if strings.ContainsAny(l.prefix, "{}") {
+		return nil, fmt.Errorf("quota: prefix %q: braces would break the hash tag; leave them out", l.prefix)
+	}
+	if err := l.Reload(quotas); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Reload replaces all quotas. Logs, lines and blocks in Redis stay: limits and
+// windows apply to them as they are. On an error nothing changes.
+func (l *Limiter) Reload(quotas []Config) error {
+	bounds := make(map[string]*bound, len(quotas))
+	var faults []error
+	for _, c := range quotas {
+		if err := c.faults(); err != nil {
+			faults = append(faults, err)
+		}
+		if _, twice := bounds[c.Name]; twice {
+			faults = append(faults, fmt.Errorf("quota: config %q: two quotas have this name; rename one", c.Name))
+		}
+		bounds[c.Name] = l.bind(c.withDefaults())
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	l.quotas.Store(&bounds)
+	return nil
+}
+
+func (l *Limiter) bind(c Config) *bound {
+	b := &bound{Config: c, keys: keys(l.prefix, c.Name)}
+	for _, w := range c.Windows {
+		var day *calendar
+		if w.Calendar != "" {
+			day = &calendar{zone: w.Location}
+		}
+		b.days = append(b.days, day)
+	}
+	return b
+}
+
+// Names are the quotas' names, sorted.
+func (l *Limiter) Names() []string {
+	var names []string
+	for name := range *l.quotas.Load() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Config gives a quota as it was configured, defaults filled in.
+func (l *Limiter) Config(name string) (Config, bool) {
+	b, ok := (*l.quotas.Load())[name]
+	if !ok {
+		return Config{}, false
+	}
+	return b.Config.withDefaults(), true
+}
+
+// Charge takes r.Cost units of every window of a quota, or refuses. The errors
+// are ErrUnknownQuota, ErrID, ErrCost, *ImpossibleError (all before anything is
+// sent), ErrClock, and Redis's own. An error is never a grant; after one that is
+// Redis's own, ask again with the same ID.
+func (l *Limiter) Charge(ctx context.Context, r Request) (Decision, error) {
+	fail := func(err error) (Decision, error) {
+		return Decision{}, fmt.Errorf("quota: charge %q: %w", r.Quota, err)
+	}
+	b, err := l.find(r.Quota)
+	if err != nil {
+		return fail(err)
+	}
+	if err := r.check(b.Config); err != nil {
+		return fail(err)
+	}
+	reply, err := chargeScript.Run(ctx, l.rdb, b.keys, l.chargeArgs(b, r)...).Slice()
+	if err != nil {
+		return fail(scriptError(err))
+	}
+	d, err := decisions(b.Config, reply, r)
+	if err != nil {
+		return fail(err)
+	}
+	return d[0], nil
+}
+
+// Refund gives back what an ID was charged, and gives how much that was: 0 when
+// there is nothing to refund, be it that it was never charged, was refunded
+// before, or that no window counts it any more. It also takes the ID out of the
+// line. The ID can be charged again.
+func (l *Limiter) Refund(ctx context.Context, quota, id string) (restored int64, err error) {
+	b, err := l.findID(quota, id)
+	if err == nil {
+		restored, err = refundScript.Run(ctx, l.rdb, b.keys, l.args(b, id)...).Int64()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("quota: refund %q: %w", quota, scriptError(err))
+	}
+	return restored, nil
+}
+
+// Leave takes an ID out of the line. What it was granted stays charged.
+func (l *Limiter) Leave(ctx context.Context, quota, id string) error {
+	b, err := l.findID(quota, id)
+	if err == nil {
+		err = leaveScript.Run(ctx, l.rdb, b.keys, l.args(b, id)...).Err()
+	}
+	if err != nil {
+		return fmt.Errorf("quota: leave %q: %w", quota, scriptError(err))
+	}
+	return nil
+}
+
+// Block closes a quota for everybody for d, because of reason (shown to people;
+// cut at 200 bytes). Of two blocks the one that ends later holds. What was
+// granted stays granted; who asks meanwhile gets a place in the line.
+func (l *Limiter) Block(ctx context.Context, quota string, d time.Duration, reason string) error {
+	b, err := l.find(quota)
+	switch {
+	case err != nil:
+	case d < time.Microsecond || d > maxPer:
+		err = fmt.Errorf("for %s: must be more than 0 and at most ten years", d)
+	default:
+		reason = strings.ToValidUTF8(reason[:min(len(reason), 200)], "")
+		err = blockScript.Run(ctx, l.rdb, b.keys, l.args(b, d.Microseconds(), reason)...).Err()
+	}
+	if err != nil {
+		return fmt.Errorf("quota: block %q: %w", quota, scriptError(err))
+	}
+	return nil
+}
+
+// Unblock opens a quota again. Those in line keep their places.
+func (l *Limiter) Unblock(ctx context.Context, quota string) error {
+	b, err := l.find(quota)
+	if err == nil {
+		err = blockScript.Run(ctx, l.rdb, b.keys, l.args(b, 0, "")...).Err()
+	}
+	if err != nil {
+		return fmt.Errorf("quota: unblock %q: %w", quota, scriptError(err))
+	}
+	return nil
+}
+
+func (l *Limiter) find(name string) (*bound, error) {
+	b, ok := (*l.quotas.Load())[name]
+	if !ok {
+		return nil, ErrUnknownQuota
+	}
+	return b, nil
+}
+
+func (l *Limiter) findID(name, id string) (*bound, error) {
+	b, err := l.find(name)
+	if err == nil && !validID(id) {
+		err = ErrID
+	}
+	return b, err
+}
+
+func (l *Limiter) chargeArgs(b *bound, requests ...Request) []any {
+	args := l.args(b)
+	for _, r := range requests {
+		flag := ""
+		if r.NoLine {
+			flag = "1"
+		}
+		args = append(args, r.ID, r.Cost, int(r.Priority)+1, flag)
+	}
+	return args
+}
+
+// args are a script's arguments, in the order that frame.lua gives, then its own.
+func (l *Limiter) args(b *bound, own ...any) []any {
+	args := make([]any, 0, 5+2*len(b.Windows)+max(4, len(own)))
+	var now any = ""
+	at := time.Now
+	if l.clock != nil {
+		t := l.clock()
+		now, at = t.UnixMicro(), func() time.Time { return t }
+	}
+	args = append(args, now, b.keep().Microseconds(), b.Grace.Microseconds(), b.Reserve, len(b.Windows))
+	for i, day := range b.days {
+		if day != nil {
+			args = append(args, b.Windows[i].Limit, day.edges(at()))
+		} else {
+			args = append(args, b.Windows[i].Limit, b.Windows[i].Per.Microseconds())
+		}
+	}
+	return append(args, own...)
+}

@@ -1,0 +1,92 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Answer is the answer to one request of many.
+type Answer struct {
+	Decision
+	Err error
+}
+
+// batch is how many requests of one quota one run of the script answers at most:
+// a full one holds Redis for a millisecond or two.
+const batch = 64
+
+// part is the requests, by index, that one run of the script answers.
+type part struct {
+	bound *bound
+	index []int
+	cmd   *redis.Cmd
+}
+
+// ChargeAll asks for many charges in one round trip, each answered as Charge
+// would; those of one quota in order, and by one run of the script for 64 of
+// them. One that fails says so in its own Err.
+func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
+	answers := make([]Answer, len(requests))
+	parts := l.parts(requests, answers)
+	if len(parts) == 0 {
+		return answers
+	}
+	pipe := l.rdb.Pipeline()
+	for _, p := range parts {
+		p.cmd = chargeScript.EvalSha(ctx, pipe, p.bound.keys, l.chargeArgs(p.bound, p.pick(requests)...)...)
+	}
+	_, _ = pipe.Exec(ctx) // each command carries its own error
+	for _, p := range parts {
+		if redis.HasErrorPrefix(p.cmd.Err(), "NOSCRIPT") {
+			// The server forgot the script. The first that is run alone brings it back.
+			p.cmd = chargeScript.Run(ctx, l.rdb, p.bound.keys, l.chargeArgs(p.bound, p.pick(requests)...)...)
+		}
+		var ds []Decision
+		reply, err := p.cmd.Slice()
+		if err == nil {
+			ds, err = decisions(p.bound.Config, reply, p.pick(requests)...)
+		}
+		for k, i := range p.index {
+			if err != nil {
+				answers[i].Err = fmt.Errorf("quota: charge %q: %w", requests[i].Quota, scriptError(err))
+			} else {
+				answers[i].Decision = ds[k]
+			}
+		}
+	}
+	return answers
+}
+
+// parts sorts the requests by quota. Those that need no Redis are answered.
+func (l *Limiter) parts(requests []Request, answers []Answer) []*part {
+	var parts []*part
+	open := map[string]*part{}
+	for i, r := range requests {
+		b, err := l.find(r.Quota)
+		if err == nil {
+			err = r.check(b.Config)
+		}
+		if err != nil {
+			answers[i].Err = fmt.Errorf("quota: charge %q: %w", r.Quota, err)
+			continue
+		}
+		p := open[r.Quota]
+		if p == nil || len(p.index) == batch {
+			p = &part{bound: b}
+			open[r.Quota] = p
+			parts = append(parts, p)
+		}
+		p.index = append(p.index, i)
+	}
+	return parts
+}
+
+func (p *part) pick(requests []Request) []Request {
+	picked := make([]Request, len(p.index))
+	for k, i := range p.index {
+		picked[k] = requests[i]
+	}
+	return picked
+}

@@ -1,0 +1,50 @@
+package quota
+
+import (
+	_ "embed"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed frame.lua
+var frameLua string
+
+//go:embed tree.lua
+var treeLua string
+
+//go:embed log.lua
+var logLua string
+
+//go:embed age.lua
+var ageLua string
+
+//go:embed line.lua
+var lineLua string
+
+//go:embed grant.lua
+var grantLua string
+
+//go:embed charge.lua
+var chargeLua string
+
+//go:embed refund.lua
+var refundLua string
+
+//go:embed leave.lua
+var leaveLua string
+
+//go:embed block.lua
+var blockLua string
+
+//go:embed state.lua
+var stateLua string
+
+// Each script is its own file after the parts that it stands on.
+var (
+	lineParts    = frameLua + treeLua + logLua + ageLua + lineLua
+	chargeScript = redis.NewScript(frameLua + treeLua + logLua + grantLua + ageLua + lineLua + chargeLua)
+	refundScript = redis.NewScript(lineParts + refundLua)
+	leaveScript  = redis.NewScript(lineParts + leaveLua)
+	stateScript  = redis.NewScript(lineParts + stateLua)
+	blockScript  = redis.NewScript(frameLua + blockLua)
+)

@@ -1,0 +1,128 @@
+package allocation
+
+import (
+	"context"
+	"sync"
+)
+
+const (
+	batch   = 32 // takes in one script call, so that Redis is held for a fraction of a millisecond
+	flights = 2  // calls of one pool under way at a time; while they are, further takes gather
+)
+
+// A desk serves the takes of one pool. A take that finds the desk free is sent at
+// once and alone; those that come while calls are under way are sent together
+// when one of them ends. So the price of a round trip is shared when there is a
+// crowd, and nobody waits for one to form.
+type desk struct {
+	send func(context.Context, []*ask) // answers every ask
+	drop func(context.Context, Allocation)
+
+	mu      sync.Mutex
+	queue   []*ask
+	flights int
+}
+
+// An ask is one take on its way.
+type ask struct {
+	TakeOptions
+	done chan struct{}
+
+	mu   sync.Mutex
+	left bool // the caller has gone
+	drop func(Allocation)
+	a    Allocation
+	err  error
+}
+
+// take asks for an endpoint and waits for the answer or for ctx's end.
+func (d *desk) take(ctx context.Context, t TakeOptions) (Allocation, error) {
+	if err := ctx.Err(); err != nil {
+		return Allocation{}, err
+	}
+	// The call serves others too, and goes on when this caller leaves; the client's time-outs bound it.
+	shared := context.WithoutCancel(ctx)
+	a := &ask{TakeOptions: t, done: make(chan struct{}), drop: func(a Allocation) { d.drop(shared, a) }}
+	d.mu.Lock()
+	d.queue = append(d.queue, a)
+	start := d.flights < flights
+	if start {
+		d.flights++
+	}
+	d.mu.Unlock()
+	if start {
+		go d.fly(shared)
+	}
+	select {
+	case <-a.done:
+		return a.a, a.err
+	case <-ctx.Done():
+		if a.leave() {
+			return Allocation{}, ctx.Err()
+		}
+		return a.a, a.err
+	}
+}
+
+// fly sends what is queued until nothing is.
+func (d *desk) fly(ctx context.Context) {
+	for {
+		d.mu.Lock()
+		asked := d.next()
+		if len(asked) == 0 {
+			d.flights--
+			d.mu.Unlock()
+			return
+		}
+		d.mu.Unlock()
+		d.send(ctx, asked)
+	}
+}
+
+// next takes a batch off the queue, without those whose callers have gone.
+func (d *desk) next() []*ask {
+	var asked []*ask
+	for len(d.queue) > 0 && len(asked) < batch {
+		a := d.queue[0]
+		d.queue[0] = nil
+		d.queue = d.queue[1:]
+		if !a.gone() {
+			asked = append(asked, a)
+		}
+	}
+	if len(d.queue) == 0 {
+		d.queue = nil
+	}
+	return asked
+}
+
+func (a *ask) gone() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.left
+}
+
+// leave tells whether the caller goes without an answer; false: the answer is there.
+func (a *ask) leave() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	select {
+	case <-a.done:
+		return false
+	default:
+	}
+	a.left = true
+	return true
+}
+
+// answer gives the ask its result, or gives back what nobody waits for any more.
+func (a *ask) answer(got Allocation, err error) {
+	a.mu.Lock()
+	a.a, a.err = got, err
+	close(a.done)
+	left := a.left
+	a.mu.Unlock()
+	if left && err == nil && got.Lease != "" {
+		a.drop(got)
+	}
+}

@@ -1,0 +1,48 @@
+package allocation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// Keys of one pool, all in one slot:
+//
+//	fw:{pool:NAME}:endpoints   HASH  u:ID url, c:ID count, h:ID handicap, s:ID health (JSON), t:ID turn, f:ID in flight, last, pass
+//	fw:{pool:NAME}:ready       ZSET  eligible endpoints by count + handicap
+//	fw:{pool:NAME}:deck        ZSET  the same by turn, for shuffled
+//	fw:{pool:NAME}:busy        ZSET  the same by leases in flight, for least-busy
+//	fw:{pool:NAME}:parked      ZSET  quarantined endpoints by the end of it, µs
+//	fw:{pool:NAME}:held        ZSET  auth_failed (1) and disabled (2) endpoints
+//	fw:{pool:NAME}:gone        ZSET  removed endpoints whose counts are kept, by the instant, µs; at most 100,000
+//	fw:{pool:NAME}:leases      ZSET  "token endpoint" by the lease's end, µs
+//	fw:{pool:NAME}:sticky:H    STRING  the endpoint of the key with digest H; expires
+//	fw:{pool:NAME}:target:H    ZSET  bans and the pause (*) of the target with digest H, by their ends, µs; expires
+//	fw:{pool:NAME}:bad:H, good:H  ZSET  endpoints that failed and succeeded there; expire
+//	fw:{pool:NAME}:targets     ZSET  names of targets with bans or a pause, by the last end of one, µs; at most 1,000, expires
+//	fw:{pool:NAME}:strikes:H   HASH  bans and pauses in a row; expires
+type keys struct{ prefix string }
+
+func keysOf(pool string) keys { return keys{"fw:{pool:" + pool + "}:"} }
+
+// members are the keys that membership.lua asks for, and more after them.
+func (k keys) members(more ...string) []string {
+	out := []string{k.prefix + "endpoints", k.prefix + "ready", k.prefix + "deck", k.prefix + "busy", k.prefix + "parked"}
+	for _, name := range more {
+		out = append(out, k.prefix+name)
+	}
+	return out
+}
+
+func (k keys) target(name string) string { return k.prefix + "target:" + digest(name) }
+
+// digest keeps keys short and free of what a caller's words may hold.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:12])
+}
+
+// targetName gives a target host its one spelling.
+func targetName(target string) string {
+	return strings.ToLower(strings.TrimSuffix(strings.TrimSpace(target), "."))
+}

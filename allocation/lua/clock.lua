@@ -1,0 +1,34 @@
+-- clock: the instant and the dice of one call. Put before every other script.
+--
+-- ARGV[1]  now in microseconds, or "" for the server's own clock
+-- ARGV[2]  seed of the dice, 1 to 2147483646: servers seed math.random alike at every call
+-- cost     O(1)
+
+local call = redis.call
+
+-- now gives the instant, asked for only by what needs it.
+local instant = tonumber(ARGV[1])
+local function now()
+  if not instant then
+    local t = call('TIME')
+    instant = t[1] * 1000000 + t[2]
+  end
+  return instant
+end
+
+local seed = tonumber(ARGV[2])
+-- dice gives a whole number from 0 to n-1 (Lehmer's generator: exact in a double).
+local function dice(n)
+  seed = seed * 16807 % 2147483647
+  return seed % n
+end
+
+-- fraction gives a random number from 0 to just below 1, in steps that stay exact beside a whole number up to 2^33.
+local function fraction()
+  return dice(1048576) / 1048576
+end
+
+-- exact writes a number with all its digits; Lua's own tostring keeps 14.
+local function exact(n)
+  return string.format('%.17g', n)
+end

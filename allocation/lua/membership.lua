@@ -1,0 +1,93 @@
+-- membership: who is eligible, who is out, and how one gets from there to here.
+--
+-- KEYS[1]  endpoints HASH   u:ID url, c:ID count, h:ID handicap, s:ID health, t:ID turn kept, f:ID in flight,
+--                           last endpoint given, pass under way
+-- KEYS[2]  ready     ZSET   the eligible by score: count + handicap
+-- KEYS[3]  deck      ZSET   the eligible by turn: number of the pass in which each is next
+-- KEYS[4]  busy      ZSET   the eligible by leases in flight
+--          In these three a random fraction below 1 is added to the whole number: it breaks ties, anew each time.
+-- KEYS[5]  parked    ZSET   the quarantined by the instant of their return, microseconds
+-- ARGV[3]  start            "floor" or the score at which new and returning members start
+-- cost     O(log n) an endpoint
+
+local ENDPOINTS, READY, DECK, BUSY, PARKED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+
+-- health gives an endpoint's record; none is kept of one that is active and clean.
+local function health(id)
+  local text = call('HGET', ENDPOINTS, 's:' .. id)
+  if text then return cjson.decode(text) end
+  return { v = 1, state = 'active', strikes = 0, fails = 0 }
+end
+
+local function keep(id, record)
+  if record.state == 'active' and record.strikes == 0 and record.fails == 0 then
+    call('HDEL', ENDPOINTS, 's:' .. id)
+  else
+    call('HSET', ENDPOINTS, 's:' .. id, cjson.encode(record))
+  end
+end
+
+-- admit makes an endpoint eligible, at the score that start says.
+local function admit(id)
+  local had = call('HMGET', ENDPOINTS, 'c:' .. id, 'h:' .. id, 't:' .. id, 'f:' .. id, 'pass')
+  local count = tonumber(had[1] or 0)
+  local score = tonumber(ARGV[3])
+  if not score then
+    local low = call('ZRANGE', READY, 0, 0, 'WITHSCORES')
+    score = math.floor(tonumber(low[2] or count + tonumber(had[2] or 0)))
+  end
+  call('HSET', ENDPOINTS, 'h:' .. id, exact(score - count))
+  call('ZADD', READY, exact(score + fraction()), id)
+  call('ZADD', BUSY, exact(tonumber(had[4] or 0) + fraction()), id)
+
+  -- It keeps the turn it had, unless that pass is over; then, or when it is new, it joins what is left of this one.
+  local turn, pass = tonumber(had[3] or -1), tonumber(had[5] or 0)
+  if turn < pass then
+    local first = call('ZRANGE', DECK, 0, 0, 'WITHSCORES')
+    local low = math.max(tonumber(first[2] or 0), pass)
+    turn = low + (math.floor(low) + 1 - low) * fraction()
+  end
+  call('ZADD', DECK, exact(turn), id)
+  call('HDEL', ENDPOINTS, 't:' .. id)
+end
+
+-- leave takes an endpoint out of the eligible; its turn is kept for its return.
+local function leave(id)
+  local turn = call('ZSCORE', DECK, id)
+  if turn then call('HSET', ENDPOINTS, 't:' .. id, turn) end
+  call('ZREM', READY, id)
+  call('ZREM', DECK, id)
+  call('ZREM', BUSY, id)
+end
+
+-- park quarantines an endpoint until an instant.
+local function park(id, record, ends)
+  leave(id)
+  record.state = 'quarantined'
+  record.ends = exact(ends)
+  keep(id, record)
+  call('ZADD', PARKED, record.ends, id)
+end
+
+-- unpark ends a quarantine: the endpoint is eligible again, in the state given.
+local function unpark(id, record, state)
+  call('ZREM', PARKED, id)
+  record.state = state
+  record.ends = nil
+  record.was = nil
+  keep(id, record)
+  admit(id)
+end
+
+-- return_due brings back at most limit endpoints whose quarantine is over and
+-- gives the next return, or nil.
+local function return_due(limit)
+  local first = call('ZRANGE', PARKED, 0, 0, 'WITHSCORES')
+  local ends = tonumber(first[2] or nil)
+  if not ends or ends > now() then return ends end
+  for _, id in ipairs(call('ZRANGEBYSCORE', PARKED, '-inf', exact(now()), 'LIMIT', 0, limit)) do
+    unpark(id, health(id), 'probation')
+  end
+  first = call('ZRANGE', PARKED, 0, 0, 'WITHSCORES')
+  return tonumber(first[2] or nil)
+end

@@ -1,0 +1,104 @@
+package allocation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Outcome is what became of a request through an endpoint.
+type Outcome string
+
+const (
+	OK        Outcome = "ok"         // an answer came, whatever its status: a 404 is one
+	Connect   Outcome = "connect"    // the endpoint could not be reached
+	TLS       Outcome = "tls"        // no proper TLS through it
+	ProxyAuth Outcome = "proxy-auth" // it refused our credentials (407)
+	Timeout   Outcome = "timeout"    // no answer in time
+	Reset     Outcome = "reset"      // cut off in the middle
+	Ban       Outcome = "ban"        // the target refuses this endpoint
+	Target5xx Outcome = "target-5xx" // the target itself is unwell
+	Cancelled Outcome = "cancelled"  // we stopped; nothing is known
+)
+
+// Outcomes are all of them, in the order of the constants.
+var Outcomes = []Outcome{OK, Connect, TLS, ProxyAuth, Timeout, Reset, Ban, Target5xx, Cancelled}
+
+// ErrOutcome: a report with a word that is no Outcome.
+var ErrOutcome = errors.New("unknown outcome")
+
+// effect says what a report does to the endpoint's health: report.lua's word for it.
+func (o Outcome) effect() (string, error) {
+	switch o {
+	case OK:
+		return "clear", nil
+	case Connect, TLS, Timeout, Reset:
+		return "strike", nil
+	case ProxyAuth:
+		return "auth", nil
+	case Ban:
+		return "ban", nil
+	case Target5xx:
+		return "witness", nil
+	case Cancelled:
+		return "none", nil
+	}
+	words := make([]string, len(Outcomes))
+	for i, known := range Outcomes {
+		words[i] = string(known)
+	}
+	return "", fmt.Errorf("%w: use one of %s", ErrOutcome, strings.Join(words, ", "))
+}
+
+// A Report says what became of an allocation.
+type Report struct {
+	Pool, ID   string
+	Lease      string // the allocation's: released whatever the outcome
+	Target     string // host that was asked; without it nothing is held against a target
+	Outcome    Outcome
+	RetryAfter time.Duration // a quarantine, ban or pause lasts at least so long (a day at most)
+}
+
+const (
+	gatewayFailures = 3              // in a row, before a gateway is quarantined
+	longestAsked    = 24 * time.Hour // a RetryAfter beyond it is not believed
+)
+
+// Report records an outcome and releases the lease. ErrUnknownEndpoint when the
+// endpoint was removed meanwhile (its lease is released all the same).
+func (p *Pools) Report(ctx context.Context, r Report) error {
+	c, err := p.pool(r.Pool)
+	if err != nil {
+		return failed("report", r.Pool, err)
+	}
+	effect, err := r.Outcome.effect()
+	if err != nil {
+		return failed("report", r.Pool, err)
+	}
+	need := 1
+	if c.Gateway {
+		need = gatewayFailures
+	}
+	k, target := keysOf(r.Pool), targetName(r.Target)
+	names := k.members("held", "leases")
+	if target != "" {
+		d := digest(target)
+		names = append(names, k.prefix+"target:"+d, k.prefix+"bad:"+d, k.prefix+"good:"+d, k.prefix+"strikes:"+d, k.prefix+"targets")
+	}
+	least := min(max(r.RetryAfter, 0), longestAsked)
+	reply, err := p.run(ctx, reportScript, names, c.start(), r.ID, r.Lease, effect, string(r.Outcome),
+		c.Quarantine.Base.Microseconds(), c.Quarantine.Max.Microseconds(), least.Microseconds(),
+		need, c.Quarantine.BlameTargetAbove, target)
+	if err != nil {
+		return failed("report", r.Pool, err)
+	}
+	switch reply {
+	case "ok", "blamed":
+		return nil
+	case "unknown":
+		return failed("report", r.Pool, fmt.Errorf("%w %q", ErrUnknownEndpoint, r.ID))
+	}
+	return failed("report", r.Pool, fmt.Errorf("unexpected reply %v", reply))
+}

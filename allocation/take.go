@@ -1,0 +1,171 @@
+package allocation
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// TakeOptions says for whom an endpoint is taken. Both are optional.
+type TakeOptions struct {
+	Key    string // sticky: calls with the same key get the same endpoint
+	Target string // host that will be asked: its bans and pause are respected
+}
+
+// An Allocation is one pick, counted.
+type Allocation struct {
+	Pool, ID string
+	URL      *url.URL // with credentials: never to be logged
+	Count    int64    // recorded allocations of this endpoint, this one included
+	Lease    string   // least-busy: the token that Report releases; else ""
+}
+
+// An EmptyError says that nothing is eligible now, and when something will be.
+type EmptyError struct {
+	Pool string
+	// RetryAfter is the time to the next return; 0: nothing will become
+	// eligible by itself, so the caller waits as long as it sees fit.
+	RetryAfter time.Duration
+	Target     string // not "": the pool is well, and this target is paused
+	Busy       bool   // every eligible endpoint is at its cap; a release may come sooner
+}
+
+func (e *EmptyError) Error() string {
+	what := "no endpoint is eligible"
+	switch {
+	case e.Target != "":
+		what = "the target " + e.Target + " is paused"
+	case e.Busy:
+		what = "every eligible endpoint is at its cap"
+	}
+	if e.RetryAfter > 0 {
+		return fmt.Sprintf("%s; the next chance is in %s", what, e.RetryAfter.Round(time.Millisecond))
+	}
+	return what + "; none will be by itself"
+}
+
+// ErrAlone: a no-repeat pool with `alone: stop` has only its last endpoint.
+var ErrAlone = errors.New("only the endpoint of the last allocation is eligible, and the pool says stop")
+
+// Take picks an endpoint by the pool's policy and counts it, in one script.
+// Nothing eligible is an *EmptyError; ErrAlone and ErrUnknownPool are the others.
+//
+// Takes of one pool that are asked for while others are under way go to Redis
+// together. A context that ends while Redis picks leaves the allocation counted;
+// its lease is released.
+func (p *Pools) Take(ctx context.Context, pool string, t TakeOptions) (Allocation, error) {
+	if _, err := p.pool(pool); err != nil {
+		return Allocation{}, failed("take", pool, err)
+	}
+	a, err := p.desks[pool].take(ctx, t)
+	if err != nil {
+		return Allocation{}, failed("take", pool, err)
+	}
+	return a, nil
+}
+
+// takeAll picks for all of asked in one script and answers each.
+func (p *Pools) takeAll(ctx context.Context, c Config, asked []*ask) {
+	reply, err := p.callTake(ctx, c, asked)
+	replies, ok := reply.([]any)
+	if err == nil && (!ok || len(replies) != len(asked)) {
+		err = fmt.Errorf("unexpected reply of %T, want a list of %d", reply, len(asked))
+	}
+	for i, a := range asked {
+		if err != nil {
+			a.answer(Allocation{}, err)
+			continue
+		}
+		a.answer(taken(c, targetName(a.Target), replies[i]))
+	}
+}
+
+func (p *Pools) callTake(ctx context.Context, c Config, asked []*ask) (any, error) {
+	k := keysOf(c.Name)
+	names := k.members()
+	place := func(name string) int {
+		i := slices.Index(names, name)
+		if i < 0 {
+			i, names = len(names), append(names, name)
+		}
+		return i + 1
+	}
+	args := []any{c.start(), "", ""}
+	switch c.Policy {
+	case NoRepeat:
+		args[1] = c.Alone
+	case LeastBusy:
+		args[1], args[2] = c.Cap, c.Lease.Microseconds()
+	case Sticky:
+		args[1] = c.Stick.Milliseconds()
+	}
+	for _, a := range asked {
+		target, own, lease := 0, 0, ""
+		if name := targetName(a.Target); name != "" {
+			target = place(k.target(name))
+		}
+		switch {
+		case c.Policy == LeastBusy:
+			own, lease = place(k.prefix+"leases"), token()
+		case c.Policy == Sticky && a.Key != "":
+			own = place(k.prefix + "sticky:" + digest(a.Key))
+		}
+		args = append(args, target, own, lease)
+	}
+	return p.run(ctx, takeScripts[c.Policy], names, args...)
+}
+
+// taken reads one take's part of the reply of take.lua.
+func taken(c Config, target string, reply any) (Allocation, error) {
+	if list, ok := reply.([]any); ok && len(list) == 3 {
+		f, err := texts(reply, 3)
+		if err != nil {
+			return Allocation{}, err
+		}
+		return Allocation{}, emptied(c, target, f[1], f[2])
+	}
+	f, err := texts(reply, 4)
+	if err != nil {
+		return Allocation{}, err
+	}
+	u, err := url.Parse(f[1])
+	if err != nil { // the cause would quote the URL
+		return Allocation{}, fmt.Errorf("the stored URL of %s is broken: import it again", f[0])
+	}
+	count, err := strconv.ParseInt(f[2], 10, 64)
+	if err != nil {
+		return Allocation{}, fmt.Errorf("the stored count of %s is broken: %w", f[0], err)
+	}
+	return Allocation{Pool: c.Name, ID: f[0], URL: u, Count: count, Lease: f[3]}, nil
+}
+
+// emptied makes the error of a take that gave nothing.
+func emptied(c Config, target, wait, reason string) error {
+	e := &EmptyError{Pool: c.Name, Busy: reason == "busy"}
+	if reason == "alone" && c.Alone == AloneStop {
+		return ErrAlone
+	}
+	if reason == "target" {
+		e.Target = target
+	}
+	if wait != "" {
+		us, err := strconv.ParseFloat(wait, 64)
+		if err != nil {
+			return fmt.Errorf("unexpected wait in the reply: %w", err)
+		}
+		e.RetryAfter = time.Duration(us) * time.Microsecond
+	}
+	return e
+}
+
+func token() string {
+	b := make([]byte, 12)
+	_, _ = rand.Read(b) // it never fails
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,97 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+)
+
+// EndedError says that a job cannot be cancelled: it has ended.
+type EndedError struct {
+	ID    string
+	State State
+}
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("job %q has ended already: %s", e.ID, e.State)
+}
+
+// Cancel ends a job for good. One that runs is told to stop, and its state
+// becomes cancelled when it has; one that waits leaves its queue and the
+// quota's line at once. Errors: ErrNoJob, *EndedError.
+func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
+	j, err := c.Get(ctx, id)
+	if err != nil {
+		return Job{}, err
+	}
+	if j.State.Ended() {
+		return j, &EndedError{id, j.State}
+	}
+	now := time.Now()
+	what, err := cancelScript.Run(ctx, c.rdb, []string{recordKey(j.ID)}, now.UnixMilli(), endedLife.Milliseconds(), j.Feed, j.Queue).Text()
+	if err != nil {
+		return Job{}, fmt.Errorf("jobs: cancel %q: %w", id, err)
+	}
+	switch what {
+	case "ended":
+		j, err := c.Get(ctx, j.ID)
+		if err != nil {
+			return Job{}, err
+		}
+		return j, &EndedError{id, j.State}
+	case "running":
+		if err := c.rdb.Publish(ctx, cancelTopic, j.ID).Err(); err != nil {
+			return Job{}, fmt.Errorf("jobs: cancel %q: %w", id, err)
+		}
+		return j, nil
+	}
+	if err := c.inspector.DeleteTask(j.Queue, j.ID); err != nil && !errors.Is(err, asynq.ErrTaskNotFound) && !errors.Is(err, asynq.ErrQueueNotFound) {
+		// It began in this moment: its record says cancelled, so the run does nothing.
+		c.log.Debug("a cancelled job's task stays until its run has seen the record", "job", j.ID, "error", err)
+	}
+	pipe := c.rdb.Pipeline()
+	pipe.ZRem(ctx, wakeKey(j.Queue), j.ID)
+	pipe.ZAdd(ctx, endedKey, redis.Z{Score: float64(now.UnixMilli()), Member: j.Feed + "\x00" + j.ID})
+	pipe.HIncrBy(ctx, countersKey, string(Cancelled), 1)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return Job{}, fmt.Errorf("jobs: cancel %q: %w", id, err)
+	}
+	if f, err := c.Feed(j.Feed); err == nil && f.Quota != "" {
+		if _, err := c.limiter.Refund(ctx, f.Quota, j.ID+"/"+strconv.Itoa(j.Sent+1)); err != nil {
+			c.log.Warn("could not give back a charge", "job", j.ID, "quota", f.Quota, "error", err)
+		}
+	}
+	j.State, j.NextAt = Cancelled, nil
+	at := now.UTC()
+	j.EndedAt = &at
+	return j, nil
+}
+
+// Wait polls a job until it has ended or ctx ends; it answers the last state seen.
+func (c *Client) Wait(ctx context.Context, id string) (Job, error) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last Job
+	for {
+		j, err := c.Get(ctx, id)
+		if err != nil && ctx.Err() == nil {
+			return last, err
+		}
+		if err == nil {
+			last = j
+		}
+		if last.State.Ended() {
+			return last, nil
+		}
+		select {
+		case <-ctx.Done():
+			return last, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}

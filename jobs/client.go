@@ -1,0 +1,242 @@
+package jobs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"feedwarden/jobs/feed"
+)
+
+// Priority names the queue of a job.
+type Priority string
+
+// The priorities of a job; each is a queue.
+const (
+	Interactive Priority = QueueInteractive
+	Background  Priority = QueueScheduled
+)
+
+// Spec is one job to enqueue.
+type Spec struct {
+	Feed     string
+	Params   map[string]string // override the feed's own, for this job
+	Priority Priority          // "" is Interactive: somebody asked by hand
+	At       time.Time         // zero: now
+	Expires  time.Duration     // 0: as the feed says
+	ID       string            // "" makes one
+	Tick     time.Time         // the nominal instant, for ticks
+}
+
+// FullError says that a queue takes no more jobs for now.
+type FullError struct {
+	Queue      string
+	Limit      int64
+	RetryAfter time.Duration
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("queue %s is full: it holds its limit of %d jobs; try again in %s", e.Queue, e.Limit, e.RetryAfter)
+}
+
+// SpecError says what is wrong with a job that was asked for.
+type SpecError struct{ Problem string }
+
+func (e *SpecError) Error() string { return e.Problem }
+
+// IDTakenError says that the ID asked for belongs to a job of another feed.
+type IDTakenError struct{ ID, Feed string }
+
+func (e *IDTakenError) Error() string {
+	return fmt.Sprintf("id %q is taken by a job of feed %q: choose another", e.ID, e.Feed)
+}
+
+// fullRetryAfter is when a queue that was full is worth another try.
+const fullRetryAfter = 5 * time.Second
+
+// Client enqueues jobs and tells where they are.
+type Client struct {
+	rdb       redis.UniversalClient
+	cfg       Config
+	catalog   *catalog
+	store     *feed.Store
+	limiter   Limiter
+	asynq     *asynq.Client
+	inspector *asynq.Inspector
+	log       *slog.Logger
+}
+
+// NewClient makes a client; it does no I/O.
+func NewClient(cfg Config, rdb redis.UniversalClient, store *feed.Store, limiter Limiter, log *slog.Logger) (*Client, error) {
+	c, err := newCatalog(cfg.Feeds)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{rdb: rdb, cfg: cfg, catalog: c, store: store, limiter: limiter, log: log,
+		asynq: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb)}, nil
+}
+
+// Feeds are the feeds of the config, sorted by name.
+func (c *Client) Feeds() []Feed {
+	out := make([]Feed, 0, len(c.catalog.names))
+	for _, n := range c.catalog.names {
+		out = append(out, c.catalog.feeds[n])
+	}
+	return out
+}
+
+// Feed finds one feed; *UnknownFeedError where there is none.
+func (c *Client) Feed(name string) (Feed, error) {
+	f, _, err := c.catalog.find(name)
+	return f, err
+}
+
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@~+=-]{0,127}$`)
+
+// NewID makes an ID for an ad-hoc job.
+func NewID() string {
+	b := make([]byte, 10)
+	_, _ = rand.Read(b)
+	return "job-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b))
+}
+
+// Enqueue puts one job into its queue and answers its state. An ID that a job
+// of the same feed has already answers that job: asking twice is asking once.
+// Errors: *UnknownFeedError, *SpecError, *IDTakenError, *FullError.
+func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
+	f, err := c.check(&s)
+	if err != nil {
+		return Job{}, err
+	}
+	named := s.ID != ""
+	if named {
+		if j, ok, err := c.same(ctx, s); ok || err != nil {
+			return j, err
+		}
+	} else {
+		s.ID = NewID()
+	}
+	queue := string(s.Priority)
+	if err := c.room(ctx, queue); err != nil {
+		return Job{}, err
+	}
+	p := payload{Feed: s.Feed, Params: s.Params}
+	j := Job{ID: s.ID, Feed: s.Feed, Queue: queue, State: Pending, Params: s.Params}
+	if !s.Tick.IsZero() {
+		t := s.Tick.UTC()
+		p.Tick = &t
+		text := t.Format(time.RFC3339)
+		j.Tick = &text
+	}
+	opts := []asynq.Option{asynq.TaskID(s.ID), asynq.Queue(queue), asynq.MaxRetry(maxRetry), asynq.Retention(retention), asynq.Timeout(taskTimeout)}
+	start := time.Now()
+	if s.At.After(start) {
+		// asynq's scheduled set has whole seconds, rounded down; the waker has
+		// the exact instant and comes first.
+		opts = append(opts, asynq.ProcessAt(s.At.Add(fallback)))
+		at := s.At.UTC()
+		j.State, j.NextAt = Scheduled, &at
+		start = s.At
+	}
+	expires := s.Expires
+	if expires == 0 {
+		expires = f.Expires
+	}
+	if expires > 0 {
+		p.ExpiresAt = start.Add(expires).UnixMilli()
+	}
+	body, err := p.encode()
+	if err != nil {
+		return Job{}, &SpecError{err.Error()}
+	}
+	_, err = c.asynq.EnqueueContext(ctx, asynq.NewTask(TaskType, body), opts...)
+	if errors.Is(err, asynq.ErrTaskIDConflict) {
+		if j, ok, serr := c.same(ctx, s); ok || serr != nil {
+			return j, serr
+		}
+		return Job{}, fmt.Errorf("jobs: id %q is taken by a task that cannot be read", s.ID)
+	}
+	if err != nil {
+		return Job{}, fmt.Errorf("jobs: enqueue %q: %w", s.ID, err)
+	}
+	if j.State == Scheduled {
+		if err := c.rdb.ZAdd(ctx, wakeKey(queue), redis.Z{Score: float64(s.At.UnixMilli()), Member: s.ID}).Err(); err != nil {
+			c.log.Warn("could not note a job's exact instant; it comes up to two seconds later", "job", s.ID, "error", err)
+		}
+	}
+	return j, nil
+}
+
+// check makes a spec whole and finds its feed.
+func (c *Client) check(s *Spec) (Feed, error) {
+	f, _, err := c.catalog.find(s.Feed)
+	if err != nil {
+		return f, err
+	}
+	switch s.Priority {
+	case "":
+		s.Priority = Interactive
+	case Interactive, Background:
+	default:
+		return f, &SpecError{fmt.Sprintf("priority %q: it is interactive or scheduled", s.Priority)}
+	}
+	if s.ID != "" && !idPattern.MatchString(s.ID) {
+		return f, &SpecError{fmt.Sprintf("id %q: 1 to 128 of letters, digits and . _ : @ ~ + = -, beginning with a letter or digit", s.ID)}
+	}
+	if s.Expires < 0 {
+		return f, &SpecError{fmt.Sprintf("expires %s: it cannot be negative", s.Expires)}
+	}
+	for k := range s.Params {
+		if k == "" {
+			return f, &SpecError{"a parameter has no name: k=v is wanted"}
+		}
+	}
+	return f, nil
+}
+
+// same finds the job that has the ID already.
+func (c *Client) same(ctx context.Context, s Spec) (Job, bool, error) {
+	j, err := c.Get(ctx, s.ID)
+	switch {
+	case errors.Is(err, ErrNoJob):
+		return Job{}, false, nil
+	case err != nil:
+		return Job{}, false, err
+	case j.Feed != s.Feed:
+		return Job{}, false, &IDTakenError{s.ID, j.Feed}
+	}
+	return j, true, nil
+}
+
+// room refuses when the queue holds its limit. It counts what waits, runs and
+// sleeps. Enqueuers that ask at the same moment can pass it by their number.
+func (c *Client) room(ctx context.Context, queue string) error {
+	pipe := c.rdb.Pipeline()
+	// A queue that was deleted is published again; asynq's client does it once a process.
+	pipe.SAdd(ctx, "asynq:queues", queue)
+	counts := []*redis.IntCmd{
+		pipe.LLen(ctx, asynqPending(queue)), pipe.LLen(ctx, asynqActive(queue)),
+		pipe.ZCard(ctx, asynqScheduled(queue)), pipe.ZCard(ctx, asynqRetry(queue)),
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("jobs: count queue %q: %w", queue, err)
+	}
+	limit := c.cfg.QueueLimits[queue]
+	var n int64
+	for _, cmd := range counts {
+		n += cmd.Val()
+	}
+	if limit > 0 && n >= limit {
+		return &FullError{Queue: queue, Limit: limit, RetryAfter: fullRetryAfter}
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+// Package feed is the cache that people and programs read: for every feed its
+// newest good version, the versions before it, and who waits for the next.
+//
+// Redis is authoritative. A feed's keys share one hash tag:
+//
+//	fw:{feed:KEY}:head      hash: the newest version's number, times, hash, validators; the last error
+//	fw:{feed:KEY}:data      hash: meta:N, items:N, raw:N of the versions kept
+//	fw:{feed:KEY}:refresh   string: the job that refreshes this feed for readers; ends by itself
+//	fw:{feed:KEY}:partial   string: pages that a snoozed job has read already; ends by itself
+//	fw:{feed:KEY}:tick      string: the last tick's job
+//	fw:{feed:KEY}:events    channel: "version N", "snoozed MS", "failed"
+//
+// KEY is the feed's name; a job with parameters of its own fills KEY
+// "name?k=v&…", which ends a day after its last version.
+//
+// A version is replaced only by a fetch that began after the one it came from.
+// An answer equal to the newest version makes no new one: it renews its age, as
+// a 304 does. A failed fetch leaves everything but last_error as it was.
+//
+//	empty ──store──▶ fresh ──ttl──▶ stale ──refresh──▶ updating ──store──▶ fresh
+//
+// When Redis is away, reading fails; nothing is served from a guess.
+package feed

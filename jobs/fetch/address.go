@@ -1,0 +1,81 @@
+package fetch
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+
+	"code.dny.dev/ssrf"
+)
+
+// guardian knows the special-purpose prefixes of the IANA registries.
+var guardian = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork())
+
+// neverAllowed are the prefixes that AllowPrivate does not open: nothing there
+// serves a feed, and 169.254.169.254 hands out a cloud machine's credentials.
+var neverAllowed = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("224.0.0.0/4"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("::/128"),
+	netip.MustParsePrefix("fe80::/10"),
+	netip.MustParsePrefix("ff00::/8"),
+	netip.MustParsePrefix("fd00:ec2::254/128"), // the metadata service over IPv6
+}
+
+var (
+	nat64     = ssrf.IPv6NAT64Prefix
+	sixToFour = netip.MustParsePrefix("2002::/16")
+)
+
+// checkAddress says whether a target may have this address; nil is yes.
+func checkAddress(ip netip.Addr, allowPrivate bool) error {
+	if ip.Zone() != "" {
+		return fmt.Errorf("%s is an address of one link only", ip.WithZone(""))
+	}
+	if !allowPrivate {
+		if err := guardian.SafeAddr(ip); err != nil {
+			return fmt.Errorf("%s is not a public address (fetch.allow_private would allow private ones)", ip)
+		}
+		return nil
+	}
+	for _, a := range append(embedded(ip), ip) {
+		for _, p := range neverAllowed {
+			if p.Contains(a) {
+				return fmt.Errorf("%s lies in %s, which is never a target", ip, p)
+			}
+		}
+	}
+	return nil
+}
+
+// embedded gives the IPv4 address that an IPv6 address stands for.
+func embedded(ip netip.Addr) []netip.Addr {
+	switch {
+	case ip.Is4In6():
+		return []netip.Addr{ip.Unmap()}
+	case nat64.Contains(ip):
+		b := ip.As16()
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:16]))}
+	case sixToFour.Contains(ip):
+		b := ip.As16()
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[2:6]))}
+	}
+	return nil
+}
+
+// guardDial is a net.Dialer's Control: it sees the address that is really
+// dialled, so a name that changes between two look-ups gains nothing.
+func guardDial(allowPrivate bool) func(network, address string, _ syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		ap, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return &policyError{fmt.Sprintf("the address to dial, %q, is not host and port", address)}
+		}
+		if err := checkAddress(ap.Addr(), allowPrivate); err != nil {
+			return &policyError{"the host resolves to an address that is refused: " + err.Error()}
+		}
+		return nil
+	}
+}

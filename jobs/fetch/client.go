@@ -1,0 +1,237 @@
+package fetch
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Request is one GET.
+type Request struct {
+	URL    string
+	Header http.Header
+	// Keyed says that the request carries a secret: it never leaves its origin
+	// by a redirect.
+	Keyed bool
+	// Label is not sent; it comes back in the Response, for whoever built the
+	// request.
+	Label string
+}
+
+// Via is the endpoint that carries a request.
+type Via struct {
+	ID    string
+	Proxy *url.URL // nil is a direct connection
+}
+
+// Response is a whole answer, of any status.
+type Response struct {
+	Status int
+	// Header is the answer's, without Content-Encoding and Content-Length:
+	// Body is decoded.
+	Header http.Header
+	Body   []byte
+	// URL is where the answer came from, after redirects, without user or
+	// password. Its query may hold what must not be shown: see Redact.
+	URL       *url.URL
+	Redirects int
+	Label     string
+	Took      time.Duration
+}
+
+// Client fetches through endpoints. It is safe for concurrent use.
+type Client struct {
+	cfg   Config
+	reach reach
+	pool  *transports
+}
+
+// New makes a client; it does no I/O.
+func New(cfg Config) *Client {
+	cfg = cfg.withDefaults()
+	return &Client{cfg: cfg, reach: newReach(cfg), pool: newTransports(cfg)}
+}
+
+// Close drops all kept connections. Fetches that run end on their own; later
+// ones fail.
+func (c *Client) Close() { c.pool.close() }
+
+// Do sends the request through via and reads the whole answer. Every error is
+// an *Error. A status of 400 or above is an answer, not an error; a 407 of the
+// proxy is an error.
+func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error) {
+	started := time.Now()
+	target, err := parseTarget(req.URL)
+	secrets := secretsOf(target, req.Header, req.Keyed, via.Proxy)
+	caller := ctx
+	fail := func(err error, p *progress) error {
+		id := via.ID
+		if id == "" {
+			id = directID
+		}
+		kind := classify(err, p)
+		if caller.Err() != nil && kind != KindPolicy {
+			kind, err = callerEnded(caller)
+		}
+		return &Error{Kind: kind, URL: shown(target), Via: id, Err: scrub(err, secrets)}
+	}
+	if err != nil {
+		return nil, fail(err, nil)
+	}
+	tr, giveBack, err := c.pool.take(via)
+	if err != nil {
+		return nil, fail(err, nil)
+	}
+	defer giveBack()
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	total := time.AfterFunc(c.cfg.Timeout, func() {
+		cancel(fmt.Errorf("%w of %s", errTotal, c.cfg.Timeout))
+	})
+	defer total.Stop()
+
+	header, err := requestHeader(req.Header, c.cfg.UserAgent)
+	if err != nil {
+		return nil, fail(err, nil)
+	}
+	at := target
+	for hops := 0; ; hops++ {
+		checked, err := c.reach.check(at)
+		if err != nil {
+			return nil, fail(err, nil)
+		}
+		resp, body, p, err := c.hop(ctx, tr, checked, header)
+		if err != nil {
+			return nil, fail(err, p)
+		}
+		if readByProxy(checked, via) && loginRefused(resp.StatusCode, resp.Header) {
+			return nil, fail(&proxyAnswer{http.StatusProxyAuthRequired}, p)
+		}
+		next, err := nextHop(at, resp.StatusCode, resp.Header, req.Keyed)
+		if err != nil {
+			return nil, fail(err, nil)
+		}
+		if next == nil || c.cfg.MaxRedirects < 0 {
+			return answer(resp, body, checked, hops, req.Label, started), nil
+		}
+		if hops >= c.cfg.MaxRedirects {
+			return nil, fail(&policyError{fmt.Sprintf("more than %d redirects", c.cfg.MaxRedirects)}, nil)
+		}
+		header = headerFor(at, next, header)
+		secrets = append(secrets, secretsOf(next, nil, false, nil)...)
+		at = next
+	}
+}
+
+func answer(resp *http.Response, body []byte, u *url.URL, hops int, label string, started time.Time) *Response {
+	h := resp.Header
+	h.Del("Content-Encoding")
+	h.Del("Content-Length")
+	final := *u
+	final.User = nil
+	return &Response{
+		Status: resp.StatusCode, Header: h, Body: body, URL: &final,
+		Redirects: hops, Label: label, Took: time.Since(started),
+	}
+}
+
+// hop sends one request and reads its answer. It goes out a second time only
+// where a kept connection had ended before anything was written to it.
+func (c *Client) hop(ctx context.Context, tr *transport, u *url.URL, h http.Header) (*http.Response, []byte, *progress, error) {
+	for tries := 1; ; tries++ {
+		// A new one each time: hooks of the last try may still be running.
+		p := &progress{}
+		resp, body, err := c.once(ctx, tr, u, h, p)
+		if err == nil || ctx.Err() != nil || tries >= 4 || !p.again() {
+			return resp, body, p, err
+		}
+	}
+}
+
+func (c *Client) once(ctx context.Context, tr *transport, u *url.URL, h http.Header, p *progress) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	headers := time.AfterFunc(c.cfg.HeaderTimeout, func() {
+		cancel(fmt.Errorf("%w of %s", errHeaders, c.cfg.HeaderTimeout))
+	})
+	defer headers.Stop()
+
+	sent := *u
+	sent.User = nil
+	r := (&http.Request{
+		Method: http.MethodGet, URL: &sent, Host: sent.Host, Header: h,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: onceBody{},
+	}).WithContext(httptrace.WithClientTrace(withOwner(ctx), p.trace()))
+	if u.User != nil && h.Get("Authorization") == "" {
+		pass, _ := u.User.Password()
+		r.Header = h.Clone()
+		r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+pass)))
+	}
+	resp, err := tr.RoundTrip(r)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, nil, err
+	}
+	p.answered.Store(true)
+	defer func() { _ = resp.Body.Close() }()
+	if !headers.Stop() {
+		return nil, nil, errHeaders
+	}
+	l := limits{c.cfg.MaxBody, c.cfg.IdleBody, c.cfg.MinRate}
+	if isRedirect(resp.StatusCode, resp.Header) {
+		// Read only so that the connection can be kept.
+		l.max = min(l.max, 64<<10)
+		_, _ = readBody(ctx, resp, l, cancel)
+		return resp, nil, nil
+	}
+	body, err := readBody(ctx, resp, l, cancel)
+	return resp, body, err
+}
+
+// callerEnded is what a failure is called once the caller's context has ended.
+func callerEnded(ctx context.Context) (Kind, error) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return KindCancelled, fmt.Errorf("the caller gave up: %w", ctx.Err())
+	}
+	return KindTimeout, fmt.Errorf("the caller's time is up: %w", ctx.Err())
+}
+
+// readByProxy says that a proxy reads the request and may answer it itself.
+// Within a tunnel only the target speaks.
+func readByProxy(u *url.URL, via Via) bool {
+	return u.Scheme == "http" && via.Proxy != nil && (via.Proxy.Scheme == "http" || via.Proxy.Scheme == "https")
+}
+
+// loginRefused recognizes a proxy's own answer about its login. tinyproxy
+// answers 407 where a login is missing, but 401 where it is wrong; on what it
+// passes on it leaves the target's Server alone.
+func loginRefused(status int, h http.Header) bool {
+	return status == http.StatusProxyAuthRequired ||
+		status == http.StatusUnauthorized && strings.HasPrefix(h.Get("Server"), "tinyproxy/")
+}
+
+func shown(u *url.URL) string {
+	if u == nil {
+		return "a URL"
+	}
+	return Redact(u)
+}
+
+// onceBody is an empty body that cannot be had twice. net/http sends a GET
+// without a body again on its own when a kept connection breaks; the target
+// may have counted the first by then.
+type onceBody struct{}
+
+func (onceBody) Read([]byte) (int, error) { return 0, io.EOF }
+func (onceBody) Close() error             { return nil }

@@ -1,0 +1,315 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+)
+
+// ErrNoJob is the answer for an ID that no job has, or that ended too long ago.
+var ErrNoJob = errors.New("no such job; ended jobs are kept for two hours")
+
+// Get finds one job, and follows it to the copy that goes on in its place.
+func (c *Client) Get(ctx context.Context, id string) (Job, error) {
+	asked := id
+	for range 10 {
+		rec, err := c.rdb.HGetAll(ctx, recordKey(id)).Result()
+		if err != nil {
+			return Job{}, fmt.Errorf("jobs: read %q: %w", id, err)
+		}
+		if rec["forward"] != "" {
+			id = rec["forward"]
+			continue
+		}
+		j, err := c.assemble(id, rec, nil)
+		if err == nil && asked != id {
+			j.Asked = asked
+		}
+		return j, err
+	}
+	return Job{}, fmt.Errorf("jobs: %q was handed on too often", asked)
+}
+
+// assemble joins what the record and asynq know. An ended record is the whole
+// truth; else asynq knows where the task is.
+func (c *Client) assemble(id string, rec map[string]string, info *asynq.TaskInfo) (Job, error) {
+	j := fromRecord(id, rec)
+	if j.State.Ended() {
+		return j, nil
+	}
+	if info == nil {
+		var err error
+		if info, err = c.find(id, j.Queue); err != nil {
+			return Job{}, err
+		}
+	}
+	if info == nil {
+		if len(rec) == 0 {
+			return Job{}, fmt.Errorf("%w: %q", ErrNoJob, id)
+		}
+		// Its record says that it lives, and its queue has lost it.
+		j.State, j.NextAt = Failed, nil
+		j.LastError = "its task was deleted from the queue"
+		return j, nil
+	}
+	j.Queue = info.Queue
+	if p, err := decodePayload(info.Payload); err == nil {
+		j.Feed, j.Params = p.Feed, p.Params
+		if p.Tick != nil {
+			text := p.Tick.UTC().Format(time.RFC3339)
+			j.Tick = &text
+		}
+	}
+	known := j.State
+	switch info.State {
+	case asynq.TaskStatePending, asynq.TaskStateAggregating:
+		j.State, j.NextAt = Pending, nil
+	case asynq.TaskStateScheduled:
+		if known != Snoozed { // a copy waits in the scheduled set
+			j.State = Scheduled
+		}
+		if j.NextAt == nil {
+			at := info.NextProcessAt.Add(-fallback).UTC()
+			j.NextAt = &at
+		}
+	case asynq.TaskStateRetry:
+		if known != Snoozed && known != Retrying {
+			j.State = Retrying
+			if j.NextAt == nil {
+				at := info.NextProcessAt.UTC()
+				j.NextAt = &at
+			}
+		}
+	case asynq.TaskStateActive:
+		if known == "" {
+			j.State = Running
+		}
+	case asynq.TaskStateCompleted:
+		j.State = Done
+		at := info.CompletedAt.UTC()
+		j.EndedAt = &at
+	case asynq.TaskStateArchived:
+		j.State = Failed
+		at := info.LastFailedAt.UTC()
+		j.EndedAt = &at
+	}
+	if j.LastError == "" {
+		j.LastError = info.LastErr
+	}
+	return j, nil
+}
+
+func fromRecord(id string, m map[string]string) Job {
+	num := func(f string) int { n, _ := strconv.Atoi(m[f]); return n }
+	at := func(f string) *time.Time {
+		n, _ := strconv.ParseInt(m[f], 10, 64)
+		if n == 0 {
+			return nil
+		}
+		t := time.UnixMilli(n).UTC()
+		return &t
+	}
+	j := Job{
+		ID: id, Feed: m["feed"], Queue: m["queue"], State: State(m["state"]),
+		Attempts: num("attempts"), Snoozes: num("snoozes"), Sent: num("sent"), Crashes: num("crashes"),
+		NextAt: at("next_ms"), LastError: m["last_error"], EndedAt: at("ended_ms"),
+	}
+	if t := m["tick"]; t != "" {
+		j.Tick = &t
+	}
+	if r := m["result"]; r != "" && json.Valid([]byte(r)) {
+		j.Result = json.RawMessage(r)
+	}
+	return j
+}
+
+// find asks asynq for a task; nil where no queue has it.
+func (c *Client) find(id, queue string) (*asynq.TaskInfo, error) {
+	for _, q := range queues {
+		if queue != "" && q != queue {
+			continue
+		}
+		info, err := c.inspector.GetTaskInfo(q, id)
+		switch {
+		case err == nil:
+			return info, nil
+		case errors.Is(err, asynq.ErrQueueNotFound), errors.Is(err, asynq.ErrTaskNotFound):
+		default:
+			return nil, fmt.Errorf("jobs: ask asynq for %q: %w", id, err)
+		}
+	}
+	return nil, nil
+}
+
+// Filter chooses jobs to list.
+type Filter struct {
+	Feed  string // "" any
+	State State  // "" any
+	Limit int    // 0: 100; 1000 at most
+	Page  int    // 1 is the first
+}
+
+// List answers a page of jobs: the living, those due first, then the ended,
+// newest first.
+func (c *Client) List(ctx context.Context, f Filter) ([]Job, error) {
+	f.Limit = min(max(f.Limit, 0), 1000)
+	if f.Limit == 0 {
+		f.Limit = 100
+	}
+	l := &listing{c: c, f: f, skip: (max(f.Page, 1) - 1) * f.Limit}
+	if f.State == "" || !f.State.Ended() {
+		if err := l.living(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !l.full() && (f.State == "" || f.State.Ended()) {
+		if err := l.ended(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return l.out, nil
+}
+
+type listing struct {
+	c    *Client
+	f    Filter
+	skip int
+	out  []Job
+}
+
+func (l *listing) full() bool { return len(l.out) >= l.f.Limit }
+
+func (l *listing) add(j Job) {
+	if (l.f.Feed != "" && j.Feed != l.f.Feed) || (l.f.State != "" && j.State != l.f.State) {
+		return
+	}
+	if l.skip > 0 {
+		l.skip--
+		return
+	}
+	if !l.full() {
+		l.out = append(l.out, j)
+	}
+}
+
+const scanPage = 200
+
+// living walks asynq's lists. Only those that can hold the wanted state are read.
+func (l *listing) living(ctx context.Context) error {
+	lists := []struct {
+		read   func(string, ...asynq.ListOption) ([]*asynq.TaskInfo, error)
+		states []State
+	}{
+		{l.c.inspector.ListActiveTasks, []State{Running}},
+		{l.c.inspector.ListPendingTasks, []State{Pending}},
+		{l.c.inspector.ListRetryTasks, []State{Snoozed, Retrying}},
+		{l.c.inspector.ListScheduledTasks, []State{Scheduled, Snoozed}},
+	}
+	for _, list := range lists {
+		if l.f.State != "" && list.states[0] != l.f.State && list.states[len(list.states)-1] != l.f.State {
+			continue
+		}
+		for _, q := range queues {
+			for page := 1; !l.full(); page++ {
+				infos, err := list.read(q, asynq.PageSize(scanPage), asynq.Page(page))
+				if errors.Is(err, asynq.ErrQueueNotFound) {
+					break
+				}
+				if err != nil {
+					return fmt.Errorf("jobs: list queue %q: %w", q, err)
+				}
+				if err := l.merge(ctx, infos); err != nil {
+					return err
+				}
+				if len(infos) < scanPage {
+					break
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// merge joins a page of asynq's tasks with their records in one round trip.
+func (l *listing) merge(ctx context.Context, infos []*asynq.TaskInfo) error {
+	if len(infos) == 0 {
+		return nil
+	}
+	pipe := l.c.rdb.Pipeline()
+	recs := make([]*redis.MapStringStringCmd, len(infos))
+	for i, info := range infos {
+		recs[i] = pipe.HGetAll(ctx, recordKey(info.ID))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("jobs: read records: %w", err)
+	}
+	for i, info := range infos {
+		j, err := l.c.assemble(info.ID, recs[i].Val(), info)
+		if err != nil {
+			return err
+		}
+		if !j.State.Ended() {
+			l.add(j)
+		}
+	}
+	return nil
+}
+
+// ended walks the index of ended jobs, newest first.
+func (l *listing) ended(ctx context.Context) error {
+	for from := int64(0); !l.full(); from += scanPage {
+		members, err := l.c.rdb.ZRevRange(ctx, endedKey, from, from+scanPage-1).Result()
+		if err != nil {
+			return fmt.Errorf("jobs: list ended jobs: %w", err)
+		}
+		var ids []string
+		for _, m := range members {
+			name, id, ok := strings.Cut(m, "\x00")
+			if ok && (l.f.Feed == "" || l.f.Feed == name) {
+				ids = append(ids, id)
+			}
+		}
+		pipe := l.c.rdb.Pipeline()
+		recs := make([]*redis.MapStringStringCmd, len(ids))
+		for i, id := range ids {
+			recs[i] = pipe.HGetAll(ctx, recordKey(id))
+		}
+		if len(ids) > 0 {
+			if _, err := pipe.Exec(ctx); err != nil {
+				return fmt.Errorf("jobs: read records: %w", err)
+			}
+		}
+		for i, id := range ids {
+			if j := fromRecord(id, recs[i].Val()); j.State.Ended() {
+				l.add(j)
+			}
+		}
+		if len(members) < scanPage {
+			break
+		}
+	}
+	return nil
+}
+
+// Counters are the totals since ever: ended jobs by state, snoozes, retries,
+// what the reconciler recovered and set aside.
+func (c *Client) Counters(ctx context.Context) (map[string]int64, error) {
+	m, err := c.rdb.HGetAll(ctx, countersKey).Result()
+	if err != nil {
+		return nil, fmt.Errorf("jobs: counters: %w", err)
+	}
+	out := make(map[string]int64, len(m))
+	for k, v := range m {
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			out[k] = n
+		}
+	}
+	return out, nil
+}

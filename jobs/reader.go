@@ -1,0 +1,173 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"feedwarden/jobs/feed"
+)
+
+// NotReadyError says that a feed has no version to give yet.
+type NotReadyError struct {
+	Feed       string
+	RetryAfter time.Duration
+	Reason     string
+}
+
+func (e *NotReadyError) Error() string {
+	return fmt.Sprintf("feed %s has no version yet: %s", e.Feed, e.Reason)
+}
+
+// Read is what a reader gets.
+type Read struct {
+	feed.Version
+	Head  feed.Head
+	State string // fresh, stale, updating
+	Age   time.Duration
+}
+
+const (
+	// claimLife is how long a refresh holds its feed when nothing is heard of it.
+	claimLife = 90 * time.Second
+	// refreshPause keeps readers of a failing feed from asking for a fetch each time.
+	refreshPause = 30 * time.Second
+)
+
+// Read gives a reader the newest version at once, and asks for a refresh where
+// it is stale. Only a feed that was never fetched makes a reader wait, up to
+// wait; *NotReadyError where nothing came, with the job's own instant where
+// its quota refused. *UnknownFeedError where there is no such feed.
+func (c *Client) Read(ctx context.Context, name string, params map[string]string, wait time.Duration) (Read, error) {
+	f, err := c.Feed(name)
+	if err != nil {
+		return Read{}, err
+	}
+	key := feed.Key(name, params)
+	h, err := c.store.Head(ctx, key)
+	if err != nil {
+		return Read{}, err
+	}
+	if h.Empty() {
+		if err := c.await(ctx, f, key, params, wait); err != nil {
+			return Read{}, err
+		}
+		if h, err = c.store.Head(ctx, key); err != nil {
+			return Read{}, err
+		}
+	}
+	now := time.Now()
+	state := h.State(now, f.TTL)
+	if state == "stale" && now.Sub(h.LastErrorAt) > refreshPause {
+		// A reader is never made to wait, nor refused, for what a refresh says.
+		if _, err := c.Refresh(ctx, f, key, params); err != nil {
+			c.log.Warn("could not ask for a refresh", "feed", name, "error", err)
+		} else {
+			state = "updating"
+		}
+	}
+	v, err := c.store.Get(ctx, key, 0)
+	if err != nil {
+		return Read{}, err
+	}
+	return Read{Version: v, Head: h, State: state, Age: h.Age(now)}, nil
+}
+
+// await asks for the first version and waits for it.
+func (c *Client) await(ctx context.Context, f Feed, key string, params map[string]string, wait time.Duration) error {
+	notReady := func(after time.Duration, reason string) error {
+		return &NotReadyError{Feed: f.Name, RetryAfter: max(after, time.Second), Reason: reason}
+	}
+	var job string
+	ask := func() error {
+		var err error
+		job, err = c.Refresh(ctx, f, key, params)
+		return err
+	}
+	if wait <= 0 {
+		if err := ask(); err != nil {
+			return c.refused(err, notReady)
+		}
+		j, err := c.Get(ctx, job)
+		if err == nil && j.State == Snoozed && j.NextAt != nil {
+			return notReady(time.Until(*j.NextAt), j.LastError)
+		}
+		return notReady(2*time.Second, "its first fetch is under way")
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	var bad error
+	err := c.store.Watch(ctx, key, func() error {
+		if err := ask(); err != nil {
+			return err
+		}
+		// A refusal that came before the channel was open is in the job's record.
+		if j, err := c.Get(ctx, job); err == nil && j.State == Snoozed && j.NextAt != nil {
+			bad = notReady(time.Until(*j.NextAt), j.LastError)
+			return bad
+		}
+		return nil
+	}, func(e feed.Event) bool {
+		switch {
+		case !e.SnoozedUntil.IsZero():
+			bad = notReady(time.Until(e.SnoozedUntil), "its job waits for its quota until "+e.SnoozedUntil.UTC().Format(time.RFC3339))
+			return true
+		case e.Failed:
+			bad = notReady(refreshPause, "its first fetch failed; the job's record says why")
+			return true
+		}
+		return e.Version > 0
+	})
+	switch {
+	case bad != nil:
+		return bad
+	case errors.Is(err, context.DeadlineExceeded):
+		return notReady(2*time.Second, fmt.Sprintf("nothing came within %s", wait))
+	case err != nil:
+		return c.refused(err, notReady)
+	}
+	return nil
+}
+
+func (c *Client) refused(err error, notReady func(time.Duration, string) error) error {
+	var full *FullError
+	if errors.As(err, &full) {
+		return notReady(full.RetryAfter, full.Error())
+	}
+	return err
+}
+
+// Refresh asks for one fetch of a feed on behalf of readers, unless one that a
+// reader asked for is in flight. It answers the job that does it.
+func (c *Client) Refresh(ctx context.Context, f Feed, key string, params map[string]string) (string, error) {
+	id, ended := NewID(), ""
+	for range 3 {
+		holder, err := c.store.Claim(ctx, key, id, ended, claimLife)
+		if err != nil {
+			return "", err
+		}
+		if holder == id {
+			break
+		}
+		j, err := c.Get(ctx, holder)
+		if err == nil && !j.State.Ended() {
+			return holder, nil
+		}
+		if err != nil && !errors.Is(err, ErrNoJob) {
+			return "", err
+		}
+		if errors.Is(err, ErrNoJob) {
+			// Claimed a moment ago and not yet enqueued: its claim ends by itself.
+			return holder, nil
+		}
+		ended = holder
+	}
+	if _, err := c.Enqueue(ctx, Spec{Feed: f.Name, Params: params, Priority: Interactive, ID: id}); err != nil {
+		if herr := c.store.Hold(ctx, key, id, 0); herr != nil {
+			c.log.Warn("could not give up a refresh claim", "feed", f.Name, "error", herr)
+		}
+		return "", err
+	}
+	return id, nil
+}

@@ -1,0 +1,177 @@
+package jobs
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// abandon leaves a task as a killed worker would: active, its lease ended.
+func (w *world) abandon(id string, leaseEnded time.Duration) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	if err := w.rdb.LRem(ctx, asynqPending(QueueScheduled), 0, id).Err(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.rdb.LPush(ctx, asynqActive(QueueScheduled), id)
+	w.rdb.HSet(ctx, asynqTaskPrefix(QueueScheduled)+id, "state", "active")
+	w.rdb.ZAdd(ctx, asynqLeases(QueueScheduled), redis.Z{Score: float64(time.Now().Add(-leaseEnded).Unix()), Member: id})
+}
+
+func TestReconcilerGivesBackWhatADeadWorkerLeft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.foreign("dead")
+	w.abandon("dead", 10*time.Second)
+	w.foreign("alive")
+	w.abandon("alive", -20*time.Second)
+	rep, err := reconcile(t.Context(), w.rdb, QueueScheduled)
+	if err != nil || rep != (repair{recovered: 1}) {
+		t.Fatalf("%+v %v", rep, err)
+	}
+	pending, err := w.rdb.LRange(t.Context(), asynqPending(QueueScheduled), 0, -1).Result()
+	if err != nil || fmt.Sprint(pending) != "[dead]" {
+		t.Errorf("pending %v %v", pending, err)
+	}
+	w.work()
+	w.until("dead", Done)
+}
+
+func TestReconcilerSetsAsideWhatAsynqCannotReadOrHasLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := t.Context()
+	prefix := asynqTaskPrefix(QueueScheduled)
+	for i, broken := range []string{"", "\xff\xff\xff", "\x0a\xff", "\x0a\x02\xc3\x28", "\x0a\x09feed"} {
+		for where, key := range map[string]string{"pending": asynqPending(QueueScheduled), "lease": asynqActive(QueueScheduled)} {
+			id := fmt.Sprintf("%s-%d", where, i)
+			w.rdb.LPush(ctx, key, id)
+			if broken != "" {
+				w.rdb.HSet(ctx, prefix+id, "msg", broken, "state", "pending")
+			}
+			if where == "lease" {
+				w.rdb.ZAdd(ctx, asynqLeases(QueueScheduled), redis.Z{Score: float64(time.Now().Add(-time.Minute).Unix()), Member: id})
+			}
+		}
+	}
+	w.rdb.ZAdd(ctx, asynqRetry(QueueScheduled), redis.Z{Score: 1, Member: "retry-lost"})
+	w.foreign("good")
+	w.abandon("good", 10*time.Second)
+	rep, err := reconcile(ctx, w.rdb, QueueScheduled)
+	if err != nil || rep != (repair{recovered: 1, aside: 11}) {
+		t.Fatalf("%+v %v", rep, err)
+	}
+	if again, err := reconcile(ctx, w.rdb, QueueScheduled); err != nil || again != (repair{}) {
+		t.Errorf("a second pass finds %+v %v", again, err)
+	}
+	if n, _ := w.rdb.LLen(ctx, asideKey(QueueScheduled)).Result(); n != 11 {
+		t.Errorf("%d entries tell what was set aside", n)
+	}
+	w.work()
+	w.until("good", Done)
+}
+
+func TestActiveTaskWithoutALeaseIsFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.foreign("orphan")
+	w.abandon("orphan", 0)
+	w.rdb.ZRem(t.Context(), asynqLeases(QueueScheduled), "orphan")
+	if _, err := reconcile(t.Context(), w.rdb, QueueScheduled); err != nil {
+		t.Fatal(err)
+	}
+	if ends, err := w.rdb.ZScore(t.Context(), asynqLeases(QueueScheduled), "orphan").Result(); err != nil || int64(ends) < time.Now().Unix() {
+		t.Errorf("no lease that ends: %v %v", ends, err)
+	}
+}
+
+func TestWakerReleasesInTheOrderOfPromisesAndNotBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := t.Context()
+	now, err := w.rdb.Time(ctx).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sleep := func(id string, at time.Time) {
+		w.rdb.HSet(ctx, asynqTaskPrefix(QueueScheduled)+id, "msg", "x", "state", "retry")
+		w.rdb.ZAdd(ctx, asynqRetry(QueueScheduled), redis.Z{Score: float64(at.Unix() + 3), Member: id})
+		w.rdb.ZAdd(ctx, wakeKey(QueueScheduled), redis.Z{Score: float64(at.UnixMilli()), Member: id})
+	}
+	sleep("second", now.Add(-time.Second))
+	sleep("first", now.Add(-2*time.Second))
+	sleep("later", now.Add(time.Hour))
+	w.rdb.ZAdd(ctx, wakeKey(QueueScheduled), redis.Z{Score: 1, Member: "gone"})
+	if _, err := wakeDue(ctx, w.rdb, QueueScheduled); err != nil {
+		t.Fatal(err)
+	}
+	// asynq takes from the right end.
+	pending, err := w.rdb.LRange(ctx, asynqPending(QueueScheduled), 0, -1).Result()
+	if err != nil || fmt.Sprint(pending) != "[second first]" {
+		t.Errorf("pending %v %v", pending, err)
+	}
+	left, err := w.rdb.ZRange(ctx, wakeKey(QueueScheduled), 0, -1).Result()
+	if err != nil || fmt.Sprint(left) != "[later]" {
+		t.Errorf("still to wake %v %v", left, err)
+	}
+}
+
+func TestJobsRecoverWhenTheScriptCacheIsFlushedOrRedisRestarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(1000, time.Hour))
+	w.work()
+	w.until(w.enqueue(Spec{}).ID, Done)
+	if err := w.rdb.ScriptFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	w.until(w.enqueue(Spec{}).ID, Done)
+	w.redis.Kill()
+	w.redis.Start(t)
+	var j Job
+	w.eventually(20*time.Second, func() string {
+		var err error
+		if j, err = w.client.Enqueue(t.Context(), Spec{Feed: "news"}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	w.until(j.ID, Done)
+}
+
+func TestTwoHundredReadersOfAnEmptyFeedMakeOneRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.upstream.on(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+		// Long enough that all readers have asked before the answer.
+		w.eventually(10*time.Second, func() string {
+			n, err := w.rdb.PubSubNumSub(t.Context(), "fw:{feed:news}:events").Result()
+			if err != nil || n["fw:{feed:news}:events"] < 200 {
+				return fmt.Sprintf("%v readers wait %v", n, err)
+			}
+			return ""
+		})
+		return false
+	})
+	w.work()
+	errs := make(chan error, 200)
+	for range 200 {
+		go func() {
+			r, err := w.client.Read(t.Context(), "news", nil, 20*time.Second)
+			if err == nil && r.Version.Version != 1 {
+				err = fmt.Errorf("read %+v", r)
+			}
+			errs <- err
+		}()
+	}
+	for range 200 {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := w.upstream.count(); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}

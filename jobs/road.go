@@ -1,0 +1,355 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"feedwarden/allocation"
+	"feedwarden/jobs/feed"
+	"feedwarden/jobs/fetch"
+	"feedwarden/jobs/source"
+	"feedwarden/quota"
+)
+
+// Result is the line that says what a job brought.
+type Result struct {
+	What     string   `json:"what"` // "new version", "unchanged", "not modified", "older than the newest version"
+	Version  int64    `json:"version"`
+	Items    int      `json:"items"`
+	Requests int      `json:"requests"`
+	Units    int64    `json:"units"`
+	Via      []string `json:"via"`
+	TookMS   int64    `json:"took_ms"`
+}
+
+// progress is what a job has read so far; a refusal in mid-paging keeps it, so
+// that no page is paid for twice.
+type progress struct {
+	Cursor  string        `json:"cursor"`
+	Items   []source.Item `json:"items"`
+	Raw     [][]byte      `json:"raw"`
+	Type    string        `json:"type"`
+	Lossy   bool          `json:"lossy"`
+	Pages   int           `json:"pages"`
+	BeganUS int64         `json:"began_us"`
+	Via     []string      `json:"via"`
+	TookMS  int64         `json:"took_ms"`
+
+	etag, modified string
+	notModified    bool
+}
+
+// travel is the road of one job: every page is charged, takes an endpoint and
+// is fetched; what they brought is stored.
+func (h *Handler) travel(ctx context.Context, r *run, f Feed, src source.Source, params map[string]string, log *slog.Logger) (Result, error) {
+	prog, err := h.resume(ctx, r)
+	if err != nil {
+		return Result{}, err
+	}
+	for {
+		if err := h.page(ctx, r, f, src, params, prog, log); err != nil {
+			var s *SnoozeError
+			if errors.As(err, &s) && prog.Pages > 0 {
+				h.keep(ctx, r, f, prog, log)
+			}
+			return Result{}, err
+		}
+		if prog.notModified || prog.Cursor == "" || (f.Source.Pages > 0 && prog.Pages >= f.Source.Pages) {
+			break
+		}
+	}
+	return h.deposit(ctx, r, f, prog, log)
+}
+
+// page does one request: charge → take → sent → fetch → report → read.
+func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, params map[string]string, prog *progress, log *slog.Logger) error {
+	req, err := src.Request(source.Page{Cursor: prog.Cursor, Params: params})
+	if err != nil {
+		return &permanentError{err}
+	}
+	// Validators belong to one answer: of several pages each could change alone.
+	single := f.Source.Kind != "youtube" || f.Source.Pages == 1
+	conditional := single && !r.Head.Empty()
+	if conditional {
+		validate(&req, r.Head)
+	}
+	if err := h.charge(ctx, r, f, log); err != nil {
+		return err
+	}
+	a, via, err := h.take(ctx, r, f, src, log)
+	if err != nil {
+		return err
+	}
+	began, err := h.markSent(ctx, r)
+	if errors.Is(err, errStale) {
+		// The charge has the same ID in the run that took over: it is not ours to give back.
+		h.report(ctx, a, nil, allocation.Cancelled, 0, log)
+		return err
+	}
+	if err != nil {
+		h.giveBack(ctx, r, f, a, log)
+		return err
+	}
+	if prog.BeganUS == 0 {
+		prog.BeganUS = began.UnixMicro()
+	}
+	resp, err := h.fetcher.Do(ctx, req, via)
+	var ans source.Answer
+	if err == nil {
+		if resp.Status == http.StatusNotModified && conditional {
+			prog.notModified = true
+		} else {
+			ans, err = src.Read(resp)
+		}
+	}
+	if err != nil {
+		return h.refusedByTarget(ctx, r, f, a, src, err, log)
+	}
+	h.report(ctx, a, src, allocation.OK, 0, log)
+	log.Info("fetched", "via", a.ID, "status", resp.Status, "bytes", len(resp.Body), "items", len(ans.Items),
+		"page", prog.Pages+1, "took_ms", resp.Took.Milliseconds())
+	prog.add(resp, ans, a.ID, single)
+	return nil
+}
+
+func validate(req *fetch.Request, head feed.Head) {
+	if req.Header == nil {
+		req.Header = http.Header{}
+	}
+	if head.ETag != "" {
+		req.Header.Set("If-None-Match", head.ETag)
+	}
+	if head.LastModified != "" {
+		req.Header.Set("If-Modified-Since", head.LastModified)
+	}
+}
+
+func (p *progress) add(resp *fetch.Response, ans source.Answer, via string, single bool) {
+	p.Via = append(p.Via, via)
+	p.TookMS += resp.Took.Milliseconds()
+	p.Pages++
+	p.Cursor = ans.Next
+	if p.notModified {
+		return
+	}
+	p.append(ans.Items)
+	p.Raw = append(p.Raw, resp.Body)
+	p.Type = resp.Header.Get("Content-Type")
+	p.Lossy = p.Lossy || ans.Lossy
+	if single {
+		p.etag, p.modified = resp.Header.Get("ETag"), resp.Header.Get("Last-Modified")
+	}
+}
+
+// append joins a page's items to those before: ranks go on, and an item that
+// slid from one page to the next while they were read is there once.
+func (p *progress) append(items []source.Item) {
+	seen := make(map[string]bool, len(p.Items)+len(items))
+	for _, it := range p.Items {
+		seen[it.ID] = true
+	}
+	for _, it := range items {
+		if !seen[it.ID] {
+			seen[it.ID] = true
+			it.Rank = len(p.Items) + 1
+			p.Items = append(p.Items, it)
+		}
+	}
+}
+
+// charge asks the quota for one request's units under the job's own charge ID.
+func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) error {
+	if f.Quota == "" {
+		return nil
+	}
+	priority := quota.Scheduled
+	if r.Queue == QueueInteractive {
+		priority = quota.Interactive
+	}
+	d, err := h.limiter.Charge(ctx, quota.Request{Quota: f.Quota, ID: r.chargeID(), Cost: f.Cost, Priority: priority})
+	var impossible *quota.ImpossibleError
+	switch {
+	case errors.As(err, &impossible):
+		return &permanentError{err}
+	case err != nil:
+		return fmt.Errorf("charge: %w", err)
+	case !d.Granted:
+		return &SnoozeError{Until: r.now().Add(d.RetryAfter), Reason: refusal(f.Quota, d)}
+	}
+	late := time.Duration(0)
+	if !r.Due.IsZero() {
+		late = r.now().Sub(r.Due)
+	}
+	log.Info("granted", "quota", f.Quota, "cost", f.Cost, "charge", r.chargeID(), "snoozes", r.Snoozes, "late_ms", late.Milliseconds())
+	return nil
+}
+
+// refusal says in a line why a quota refused.
+func refusal(name string, d quota.Decision) string {
+	text := fmt.Sprintf("quota %s", name)
+	for _, w := range d.Windows {
+		if w.Used+d.Cost > w.Limit {
+			text += fmt.Sprintf(": %d of %d used in %s", w.Used, w.Limit, w.Per)
+			break
+		}
+	}
+	if d.Reason == "blocked" {
+		text += ": closed by its target"
+	}
+	if d.Position > 0 {
+		text += fmt.Sprintf(", place %d in the line", d.Position)
+	}
+	return text
+}
+
+// take picks an endpoint; with none, the units go back and no request is made.
+func (h *Handler) take(ctx context.Context, r *run, f Feed, src source.Source, log *slog.Logger) (allocation.Allocation, fetch.Via, error) {
+	if f.Pool == Direct {
+		return allocation.Allocation{Pool: Direct, ID: Direct}, fetch.Via{ID: Direct}, nil
+	}
+	a, err := h.pools.Take(ctx, f.Pool, allocation.TakeOptions{Key: r.Key, Target: src.Host()})
+	if err == nil {
+		return a, fetch.Via{ID: f.Pool + "/" + a.ID, Proxy: a.URL}, nil
+	}
+	if h.owns(ctx, r) {
+		h.forgetCharge(ctx, r, log)
+	}
+	var empty *allocation.EmptyError
+	if errors.As(err, &empty) {
+		wait := empty.RetryAfter
+		if wait <= 0 {
+			wait = emptyPoolWait
+		}
+		return a, fetch.Via{}, &SnoozeError{Until: r.now().Add(wait), Reason: fmt.Sprintf("pool %s has no eligible endpoint", f.Pool)}
+	}
+	if errors.Is(err, allocation.ErrAlone) {
+		return a, fetch.Via{}, &permanentError{err}
+	}
+	return a, fetch.Via{}, fmt.Errorf("take: %w", err)
+}
+
+// emptyPoolWait is how often a job asks a pool in which nothing becomes
+// eligible by itself: somebody has to mend it.
+const emptyPoolWait = 30 * time.Second
+
+// giveBack undoes charge and take for a request that did not go out.
+func (h *Handler) giveBack(ctx context.Context, r *run, f Feed, a allocation.Allocation, log *slog.Logger) {
+	h.forgetCharge(ctx, r, log)
+	if f.Pool != Direct {
+		h.report(ctx, a, nil, allocation.Cancelled, 0, log)
+	}
+}
+
+func (h *Handler) report(ctx context.Context, a allocation.Allocation, src source.Source, o allocation.Outcome, after time.Duration, log *slog.Logger) {
+	if a.Pool == Direct {
+		return
+	}
+	target := ""
+	if src != nil {
+		target = src.Host()
+	}
+	err := h.pools.Report(context.WithoutCancel(ctx), allocation.Report{Pool: a.Pool, ID: a.ID, Lease: a.Lease, Target: target, Outcome: o, RetryAfter: after})
+	if err != nil {
+		log.Warn("could not report an endpoint's outcome", "pool", a.Pool, "endpoint", a.ID, "error", err)
+	}
+}
+
+// refusedByTarget applies the table of outcomes to a request that brought
+// nothing.
+func (h *Handler) refusedByTarget(ctx context.Context, r *run, f Feed, a allocation.Allocation, src source.Source, err error, log *slog.Logger) error {
+	v := judge(err, r.now())
+	if v.action == stop && ctx.Err() == nil {
+		v.action = retry
+	}
+	h.report(ctx, a, src, v.health, v.until, log)
+	switch v.action {
+	case snooze:
+		if v.closes && f.Quota != "" {
+			if berr := h.limiter.Block(context.WithoutCancel(ctx), f.Quota, v.until, err.Error()); berr != nil {
+				log.Warn("could not close a quota", "quota", f.Quota, "error", berr)
+			}
+		}
+		return &SnoozeError{Until: r.now().Add(v.until), Reason: err.Error()}
+	case fail:
+		return &permanentError{err}
+	case stop:
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// resume gives back the pages that the job had read before it slept.
+func (h *Handler) resume(ctx context.Context, r *run) (*progress, error) {
+	if r.Sent == 0 {
+		return &progress{}, nil
+	}
+	data, err := h.store.TakePartial(ctx, r.Key, r.chargeAs)
+	if err != nil {
+		return nil, err
+	}
+	var p progress
+	if data != nil {
+		if err := json.Unmarshal(data, &p); err != nil {
+			// A newer binary may have written it; the pages are fetched again.
+			return &progress{}, nil //nolint:nilerr // said above
+		}
+	}
+	return &p, nil
+}
+
+func (h *Handler) keep(ctx context.Context, r *run, f Feed, p *progress, log *slog.Logger) {
+	data, err := json.Marshal(p)
+	if err == nil {
+		err = h.store.SavePartial(context.WithoutCancel(ctx), r.Key, r.chargeAs, data, max(f.MaxSnooze, time.Hour))
+	}
+	if err != nil {
+		log.Warn("could not keep the pages read so far", "error", err)
+	}
+}
+
+// deposit stores what the pages brought.
+func (h *Handler) deposit(ctx context.Context, r *run, f Feed, p *progress, log *slog.Logger) (Result, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	res := Result{Items: len(p.Items), Requests: r.Sent, Units: 0, Via: p.Via, TookMS: p.TookMS}
+	if f.Quota != "" {
+		res.Units = f.Cost * int64(r.Sent)
+	}
+	began, now := time.UnixMicro(p.BeganUS), r.now()
+	var st feed.Stored
+	var err error
+	if p.notModified {
+		st, err = h.store.Renew(ctx, r.Key, began, now)
+		res.What, res.Items = "not modified", 0
+	} else {
+		if len(p.Items) == 0 && !r.Head.Empty() {
+			return Result{}, &source.AnswerError{Kind: source.Truncated, Reason: "an empty answer where there were items"}
+		}
+		st, err = h.store.Put(ctx, r.Head, began, now, feed.Content{
+			Items: p.Items, Raw: p.Raw, ContentType: p.Type, Lossy: p.Lossy, ETag: p.etag, LastModified: p.modified, Job: r.ID,
+		}, f.History)
+		res.What = "unchanged"
+		if st.New {
+			res.What = "new version"
+		}
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if st.Older {
+		res.What = "older than the newest version"
+	}
+	res.Version = st.Version
+	if r.Sent > p.Pages {
+		if err := h.store.DropPartial(ctx, r.Key, r.chargeAs); err != nil {
+			log.Warn("could not drop kept pages", "error", err)
+		}
+	}
+	log.Info("stored", "what", res.What, "version", st.Version, "items", len(p.Items), "units", res.Units)
+	return res, nil
+}

@@ -1,0 +1,375 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+)
+
+func TestJobRunsFromQueueToStoredVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(100, time.Hour))
+	j := w.enqueue(Spec{})
+	if j.State != Pending || j.Queue != QueueInteractive {
+		t.Errorf("enqueued as %+v", j)
+	}
+	w.work()
+	j = w.until(j.ID, Done)
+	var res Result
+	if err := json.Unmarshal(j.Result, &res); err != nil || res.What != "new version" || res.Version != 1 || res.Items != 1 || res.Units != 1 {
+		t.Errorf("result %s %v", j.Result, err)
+	}
+	v, err := w.store.Get(t.Context(), "news", 0)
+	if err != nil || v.Version != 1 || len(v.Items) != 1 || v.Items[0].Title != "Number 1" || v.Items[0].FirstSeen.IsZero() {
+		t.Errorf("stored %+v %v", v, err)
+	}
+	if !strings.Contains(string(v.Page(1)), "<rss") {
+		t.Errorf("raw answer %q", v.Raw)
+	}
+	w.eventually(5*time.Second, func() string {
+		info, err := w.client.inspector.GetTaskInfo(QueueInteractive, j.ID)
+		if err != nil || !strings.Contains(string(info.Result), `"new version"`) {
+			return fmt.Sprintf("asynqmon shows %+v %v", info, err)
+		}
+		return ""
+	})
+	if n := w.charged(0); n != 1 {
+		t.Errorf("%d units charged", n)
+	}
+}
+
+func TestEqualAnswerRenewsTheVersionAndMakesNoNewOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.upstream.on(func(_ int, rw http.ResponseWriter, _ *http.Request) bool { writeFeed(rw, 7); return true })
+	w.work()
+	w.until(w.enqueue(Spec{}).ID, Done)
+	before, err := w.store.Head(t.Context(), "news")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.until(w.enqueue(Spec{}).ID, Done)
+	after, err := w.store.Head(t.Context(), "news")
+	if err != nil || after.Version != 1 || !after.FetchedAt.After(before.FetchedAt) {
+		t.Errorf("before %+v, after %+v, %v", before, after, err)
+	}
+}
+
+func TestBadTasksAreArchivedAtOnceWithTheReason(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := asynq.NewClientFromRedisClient(w.rdb)
+	bad := map[string]*asynq.Task{
+		"type":    asynq.NewTask("email:send", nil),
+		"json":    asynq.NewTask(TaskType, []byte(`{"feed":`)),
+		"empty":   asynq.NewTask(TaskType, []byte(`{}`)),
+		"newer":   asynq.NewTask(TaskType, []byte(`{"v":99,"feed":"news"}`)),
+		"unknown": asynq.NewTask(TaskType, []byte(`{"feed":"nosuch"}`)),
+	}
+	for id, task := range bad {
+		if _, err := c.Enqueue(task, asynq.TaskID(id), asynq.Queue(QueueScheduled)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.work()
+	for id := range bad {
+		w.eventually(10*time.Second, func() string {
+			info, err := w.client.inspector.GetTaskInfo(QueueScheduled, id)
+			if err != nil || info.State != asynq.TaskStateArchived || info.LastErr == "" {
+				return fmt.Sprintf("%s: %+v %v", id, info, err)
+			}
+			return ""
+		})
+		if j := w.get(id); j.State != Failed || j.LastError == "" {
+			t.Errorf("%s: %+v", id, j)
+		}
+	}
+}
+
+func TestRealFailuresUseUpTheFeedsAttempts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withFeed(func(f *Feed) { f.Attempts = 2 }))
+	w.upstream.on(func(_ int, rw http.ResponseWriter, _ *http.Request) bool { rw.WriteHeader(500); return true })
+	j := w.enqueue(Spec{})
+	w.work()
+	j = w.until(j.ID, Failed)
+	if j.Attempts != 2 || w.upstream.count() != 2 || !strings.Contains(j.LastError, "attempt 2 of 2") {
+		t.Errorf("%+v after %d requests", j, w.upstream.count())
+	}
+	h, err := w.store.Head(t.Context(), "news")
+	if err != nil || h.LastError == "" || !h.Empty() {
+		t.Errorf("head %+v %v", h, err)
+	}
+}
+
+func TestPermanentFailureIsNotTriedAgainAndTheNextJobRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.upstream.on(func(n int, rw http.ResponseWriter, _ *http.Request) bool {
+		if n == 1 {
+			rw.WriteHeader(http.StatusNotFound)
+		}
+		return n == 1
+	})
+	w.work()
+	if j := w.until(w.enqueue(Spec{}).ID, Failed); j.Attempts != 1 {
+		t.Errorf("%+v", j)
+	}
+	w.until(w.enqueue(Spec{}).ID, Done)
+}
+
+func TestGoodVersionStaysWhenAnAnswerIsEmptyOrNoFeed(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"empty": `<?xml version="1.0"?><rss version="2.0"><channel><title>t</title></channel></rss>`,
+		"html":  `<!doctype html><p>Service is down`,
+		"cut":   `<?xml version="1.0"?><rss version="2.0"><channel><item><guid>1</guid><tit`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, withFeed(func(f *Feed) { f.Attempts = 1 }))
+			w.upstream.on(func(n int, rw http.ResponseWriter, _ *http.Request) bool {
+				if n > 1 {
+					fmt.Fprint(rw, body)
+				}
+				return n > 1
+			})
+			w.work()
+			w.until(w.enqueue(Spec{}).ID, Done)
+			w.until(w.enqueue(Spec{}).ID, Failed)
+			if v, err := w.store.Get(t.Context(), "news", 0); err != nil || v.Version != 1 || len(v.Items) != 1 {
+				t.Errorf("%+v %v", v, err)
+			}
+		})
+	}
+}
+
+func TestNotModifiedRenewsTheAge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.upstream.on(func(n int, rw http.ResponseWriter, r *http.Request) bool {
+		rw.Header().Set("ETag", `"one"`)
+		if r.Header.Get("If-None-Match") == `"one"` {
+			rw.WriteHeader(http.StatusNotModified)
+			return true
+		}
+		return false
+	})
+	w.work()
+	w.until(w.enqueue(Spec{}).ID, Done)
+	j := w.until(w.enqueue(Spec{}).ID, Done)
+	if !strings.Contains(string(j.Result), "not modified") {
+		t.Errorf("result %s", j.Result)
+	}
+	if h, err := w.store.Head(t.Context(), "news"); err != nil || h.Version != 1 || h.ETag != `"one"` {
+		t.Errorf("%+v %v", h, err)
+	}
+}
+
+func TestJobThatWasNotStartedInTimeEndsAsExpired(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.enqueue(Spec{Expires: time.Millisecond})
+	w.work()
+	if j = w.until(j.ID, Expired); w.upstream.count() != 0 || !strings.Contains(j.LastError, "not started by") {
+		t.Errorf("%+v", j)
+	}
+}
+
+func TestCancelledJobStaysCancelled(t *testing.T) {
+	t.Parallel()
+	t.Run("running", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, withQuota(100, time.Hour))
+		arrived := make(chan struct{}, 9)
+		w.upstream.on(func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+			arrived <- struct{}{}
+			<-r.Context().Done()
+			return true
+		})
+		j := w.enqueue(Spec{})
+		w.work()
+		<-arrived
+		if _, err := w.client.Cancel(t.Context(), j.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.until(j.ID, Cancelled)
+		if _, err := w.client.Cancel(t.Context(), j.ID); err == nil {
+			t.Error("cancelled twice without a word")
+		}
+		w.until(w.enqueue(Spec{Feed: "news", ID: "other"}).ID, Running)
+		if w.get(j.ID).State != Cancelled {
+			t.Error("it runs again")
+		}
+		if _, err := w.client.Cancel(t.Context(), "other"); err != nil {
+			t.Error(err)
+		}
+		w.until("other", Cancelled)
+	})
+	t.Run("snoozed, and it leaves the line", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, withQuota(10, time.Hour))
+		w.fill(10)
+		j := w.enqueue(Spec{})
+		w.work()
+		w.until(j.ID, Snoozed)
+		if _, err := w.client.Cancel(t.Context(), j.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.until(j.ID, Cancelled)
+		s, err := w.limiter.State(t.Context(), "q")
+		if err != nil || s.Interactive.Waiting != 0 {
+			t.Errorf("line %+v %v", s.Interactive, err)
+		}
+		if n, _ := w.rdb.ZCard(t.Context(), asynqRetry(QueueInteractive)).Result(); n != 0 {
+			t.Error("its task is still there")
+		}
+	})
+	t.Run("pending", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		j := w.enqueue(Spec{})
+		if _, err := w.client.Cancel(t.Context(), j.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.work()
+		w.until(w.enqueue(Spec{ID: "after"}).ID, Done)
+		if w.get(j.ID).State != Cancelled || w.upstream.count() != 1 {
+			t.Errorf("%+v, %d requests", w.get(j.ID), w.upstream.count())
+		}
+	})
+}
+
+func TestDeliveryAfterTheEndDoesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(100, time.Hour))
+	w.work()
+	j := w.until(w.enqueue(Spec{ID: "once", Priority: Background}).ID, Done)
+	w.eventually(5*time.Second, func() string {
+		if err := w.client.inspector.DeleteTask(QueueScheduled, j.ID); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	w.foreign("once")
+	w.eventually(10*time.Second, func() string {
+		_, err := w.client.inspector.GetTaskInfo(QueueScheduled, "once")
+		if errors.Is(err, asynq.ErrTaskNotFound) {
+			return ""
+		}
+		return fmt.Sprint("still there: ", err)
+	})
+	if w.upstream.count() != 1 || w.charged(0) != 1 {
+		t.Errorf("%d requests, %d charged", w.upstream.count(), w.charged(0))
+	}
+}
+
+func TestStoppedWorkerGivesItsJobBackChargedOncePerRequest(t *testing.T) {
+	t.Parallel()
+	for _, retries := range []int{0, 25} {
+		t.Run(fmt.Sprintf("MaxRetry(%d)", retries), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, withQuota(100, time.Hour), withConfig(func(c *Config) { c.Shutdown = 50 * time.Millisecond }))
+			arrived := make(chan struct{}, 1)
+			w.upstream.on(func(n int, _ http.ResponseWriter, r *http.Request) bool {
+				if n == 1 {
+					arrived <- struct{}{}
+					<-r.Context().Done()
+				}
+				return n == 1
+			})
+			w.foreign("slow", asynq.MaxRetry(retries))
+			first := w.work()
+			<-arrived
+			if err := first.Stop(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			j := w.get("slow")
+			info, err := w.client.inspector.GetTaskInfo(QueueScheduled, "slow")
+			if err != nil || info.State != asynq.TaskStatePending || info.Retried != 0 || j.State != Pending || j.Attempts != 0 {
+				t.Fatalf("after the stop: %+v, %+v, %v", j, info, err)
+			}
+			w.work()
+			j = w.until("slow", Done)
+			if n := w.upstream.count(); n != 2 || w.charged(0) != 2 || j.Sent != 2 || j.Crashes != 0 {
+				t.Errorf("%d requests, %d charged, %+v", n, w.charged(0), j)
+			}
+		})
+	}
+}
+
+func TestJobWhoseWorkerDiesEachTimeIsDeadAfterItsAttempts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withFeed(func(f *Feed) { f.Attempts = 3 }))
+	h := w.handler()
+	for i := range 3 {
+		// A run that begins and is never heard of again.
+		r := &run{ID: "killer", Queue: QueueScheduled, Feed: "news", Key: "news", token: fmt.Sprint(i), chargeAs: "killer"}
+		if err := h.begin(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.foreign("killer")
+	w.work()
+	j := w.until("killer", Failed)
+	if j.Crashes != 3 || !strings.Contains(j.LastError, "died 3 times") || w.upstream.count() != 0 {
+		t.Errorf("%+v", j)
+	}
+}
+
+func TestOlderRunIsFencedOffByTheNewer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler()
+	runs := make([]*run, 2)
+	for i := range runs {
+		runs[i] = &run{ID: "j", Queue: QueueScheduled, Feed: "news", Key: "news", token: fmt.Sprint(i), chargeAs: "j"}
+		if err := h.begin(t.Context(), runs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := h.markSent(t.Context(), runs[0]); !errors.Is(err, errStale) {
+		t.Errorf("the older run may send: %v", err)
+	}
+	if err := h.finish(t.Context(), runs[0], ending{State: Done}); !errors.Is(err, errStale) {
+		t.Errorf("the older run may finish: %v", err)
+	}
+	if _, err := h.markSent(t.Context(), runs[1]); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInteractiveJobIsServedWhileLongJobsHoldEverySharedSlot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(w *world) {
+		slow := w.cfg.Feeds[0]
+		slow.Name, slow.Source.URL = "slow", w.upstream.URL+"/slow"
+		w.cfg.Feeds = append(w.cfg.Feeds, slow)
+	})
+	w.upstream.on(func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/slow" {
+			<-r.Context().Done()
+			return true
+		}
+		return false
+	})
+	for range 20 {
+		w.enqueue(Spec{Feed: "slow", Priority: Background})
+	}
+	w.cfg.Shutdown = time.Millisecond
+	w.work()
+	w.eventually(10*time.Second, func() string {
+		if n := w.upstream.count(); n < 6 {
+			return fmt.Sprintf("%d slow ones run", n)
+		}
+		return ""
+	})
+	w.until(w.enqueue(Spec{}).ID, Done)
+}

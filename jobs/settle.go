@@ -1,0 +1,147 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/hibiken/asynq"
+)
+
+// settle turns the error of a run into what follows.
+func (h *Handler) settle(ctx context.Context, r *run, f Feed, p payload, log *slog.Logger, err error) error {
+	var s *SnoozeError
+	switch {
+	case errors.Is(err, errStale):
+		return h.lost(log, err)
+	case errors.Is(err, errCancelled) || h.running.cancelled(r.ID):
+		return h.end(ctx, r, log, Cancelled, errCancelled)
+	case h.running.interrupted() && (errors.Is(err, context.Canceled) || ctx.Err() != nil):
+		if ferr := h.finish(ctx, r, ending{State: Pending, Error: errInterrupted.Error()}); ferr != nil {
+			log.Warn("could not close a stopped run", "error", ferr)
+		}
+		log.Info("job stopped with its worker", "requests_sent", r.Sent)
+		return errInterrupted
+	case errors.As(err, &s):
+		return h.snooze(ctx, r, f, p.Params, log, s)
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		// asynq cancelled it (a person at asynqmon, or a lost lease): it runs again, and that is no failure.
+		if ferr := h.finish(ctx, r, ending{State: Pending, Error: "stopped from outside"}); ferr != nil {
+			return h.lost(log, ferr)
+		}
+		return err
+	}
+	var perm *permanentError
+	n := r.Attempts + 1
+	if errors.As(err, &perm) || n >= f.Attempts || p.LastTry || lastTry(ctx) {
+		if perm == nil {
+			err = fmt.Errorf("attempt %d of %d: %w", n, f.Attempts, err)
+		}
+		return h.endCounted(ctx, r, log, err)
+	}
+	at := r.now().Add(backoff(n, randomSpread()))
+	e := ending{State: Retrying, Count: "attempts", Next: at, Error: err.Error(), wake: true}
+	if ferr := h.finish(ctx, r, e); ferr != nil {
+		return h.lost(log, ferr)
+	}
+	h.fail(ctx, r, err, log)
+	log.Warn("fetch failed, will retry", "attempt", n, "attempts", f.Attempts, "next_at", at, "error", err)
+	return &retryError{at: at, err: err}
+}
+
+// permanentError is a failure that trying again cannot mend.
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
+
+func (h *Handler) endCounted(ctx context.Context, r *run, log *slog.Logger, err error) error {
+	if ferr := h.finish(ctx, r, ending{State: Failed, Count: "attempts", Error: err.Error()}); ferr != nil {
+		return h.lost(log, ferr)
+	}
+	h.fail(ctx, r, err, log)
+	log.Error("job failed", "attempts", r.Attempts+1, "snoozes", r.Snoozes, "error", err)
+	return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
+}
+
+// end closes a job without a request that failed.
+func (h *Handler) end(ctx context.Context, r *run, log *slog.Logger, s State, why error) error {
+	if ferr := h.finish(ctx, r, ending{State: s, Error: why.Error(), Result: strconv.Quote(string(s) + ": " + why.Error())}); ferr != nil {
+		return h.lost(log, ferr)
+	}
+	h.forgetCharge(ctx, r, log)
+	if s == Failed {
+		h.fail(ctx, r, why, log)
+		log.Error("job failed", "error", why)
+		return fmt.Errorf("%w: %w", why, asynq.SkipRetry)
+	}
+	log.Info("job ended without a fetch", "state", s, "reason", why)
+	return nil
+}
+
+// snooze puts the job to sleep until its promised instant.
+func (h *Handler) snooze(ctx context.Context, r *run, f Feed, params map[string]string, log *slog.Logger, s *SnoozeError) error {
+	now := r.now()
+	if !s.Until.After(now) {
+		s.Until = now.Add(minSnooze)
+	}
+	since := r.SnoozedSince
+	if since.IsZero() {
+		since = now
+	}
+	if f.MaxSnooze > 0 && s.Until.Sub(since) > f.MaxSnooze {
+		return h.end(ctx, r, log, Failed, fmt.Errorf("max_snooze: would sleep until %s, longer than %s in all: %s",
+			s.Until.UTC().Format(time.RFC3339), f.MaxSnooze, s.Reason))
+	}
+	if err := h.finish(ctx, r, ending{State: Snoozed, Count: "snoozes", Next: s.Until, Error: s.Error(), wake: true}); err != nil {
+		return h.lost(log, err)
+	}
+	if err := h.store.Announce(context.WithoutCancel(ctx), r.Key, s.Until); err != nil {
+		log.Warn("could not tell waiting readers", "error", err)
+	}
+	log.Info("job snoozed", "until", s.Until, "snoozes", r.Snoozes+1, "reason", s.Reason)
+	if lastTry(ctx) {
+		return h.replace(ctx, r, log, s.Until, params)
+	}
+	return s
+}
+
+// lastTry says that asynq would archive the task if its handler now returned
+// an error, failure or not.
+func lastTry(ctx context.Context) bool {
+	n, ok1 := asynq.GetRetryCount(ctx)
+	m, ok2 := asynq.GetMaxRetry(ctx)
+	return ok1 && ok2 && n >= m
+}
+
+// lost ends a run whose record another run has taken over, or that Redis did
+// not take. asynq must not archive the task for it.
+func (h *Handler) lost(log *slog.Logger, err error) error {
+	if errors.Is(err, errStale) {
+		log.Warn("run gave way: another run has the job")
+		return &SnoozeError{Until: time.Now().Add(time.Minute), Reason: "another run has this job"}
+	}
+	log.Error("could not close a run", "error", err)
+	return &SnoozeError{Until: time.Now().Add(backoffBase), Reason: "its record could not be written: " + err.Error()}
+}
+
+// fail tells the feed why nothing came; its versions stay.
+func (h *Handler) fail(ctx context.Context, r *run, why error, log *slog.Logger) {
+	if err := h.store.Fail(context.WithoutCancel(ctx), r.Key, why.Error(), r.now()); err != nil {
+		log.Warn("could not record a failure", "error", err)
+	}
+}
+
+// forgetCharge gives back an unsent charge, and the place in the line.
+func (h *Handler) forgetCharge(ctx context.Context, r *run, log *slog.Logger) {
+	f, _, err := h.catalog.find(r.Feed)
+	if err != nil || f.Quota == "" {
+		return
+	}
+	if _, err := h.limiter.Refund(context.WithoutCancel(ctx), f.Quota, r.chargeID()); err != nil {
+		log.Warn("could not give back a charge", "quota", f.Quota, "error", err)
+	}
+}

@@ -1,0 +1,192 @@
+package source
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var releases = Config{
+	Kind: "json", URL: "https://api.example.org/releases?per=5", Items: ".data[]",
+	Map: map[string]string{"id": ".id", "title": ".name", "url": ".html_url", "published": ".created_at", "assets": ".assets | length"},
+}
+
+func TestJSONCorpus(t *testing.T) {
+	for file, tt := range map[string]struct {
+		c       Config
+		items   []string
+		dropped int
+		want    AnswerKind
+	}{
+		"data.json": {releases, []string{
+			"1 | https://api.example.org/releases/1 | v1.0 | 2026-11-30T08:00:00Z",
+			"2 | https://api.example.org/releases/2 | v1.1 | 2026-11-30T08:00:00Z",
+			"3 |  |  | null",
+		}, 0, ""},
+		"top-level.json": {Config{Items: ".[]"}, []string{
+			"a | https://x.example/a | A | 2026-11-30T00:00:00Z",
+			"https://x.example/b | https://x.example/b | no id | null",
+			"#",
+		}, 2, ""},
+		"big-numbers.json": {Config{Items: ".rows[]", Map: map[string]string{"id": ".id", "ratio": ".ratio", "bad": "infinite"}}, []string{
+			"9007199254740993 |  |  | null",
+			"123456789012345678901234567890 |  |  | null",
+		}, 0, ""},
+		"millis.json": {Config{Items: ".hits.hits[] | ._source + {id: ._id}", Map: map[string]string{"published": ".t"}}, []string{
+			"x |  | ms | 2026-11-30T08:00:00Z",
+			"y |  | text seconds | 2026-11-30T08:00:00Z",
+		}, 0, ""},
+		"truncated.json": {releases, nil, 0, Truncated},
+		"page.html":      {releases, nil, 0, NotAFeed},
+	} {
+		t.Run(file, func(t *testing.T) {
+			tt.c.Kind, tt.c.URL = "json", releases.URL
+			s := build(t, tt.c)
+			a, err := s.Read(answerTo(t, s, Page{}, 200, recorded(t, "json", file)))
+			if tt.want != "" {
+				wantAnswer(t, err, tt.want)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, it := range a.Items {
+				if want := tt.items[i]; brief(it) != want && !(want == "#" && strings.HasPrefix(it.ID, "sha256:")) {
+					t.Errorf("item %d\n got %s\nwant %s", i, brief(it), want)
+				}
+				if it.Rank != i+1 {
+					t.Errorf("rank %d of item %d", it.Rank, i)
+				}
+				if _, err := json.Marshal(it); err != nil {
+					t.Errorf("cannot be stored: %v", err)
+				}
+			}
+			if len(a.Items) != len(tt.items) || a.Dropped != tt.dropped {
+				t.Errorf("%d items, %d dropped", len(a.Items), a.Dropped)
+			}
+		})
+	}
+}
+
+func TestJSONFields(t *testing.T) {
+	s := build(t, releases)
+	a, err := s.Read(answerTo(t, s, Page{}, 200, recorded(t, "json", "data.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Items[0].Fields["assets"] != 2 || a.Items[1].Fields["assets"] != 0 || len(a.Items[0].Fields) != 1 {
+		t.Errorf("%v, %v", a.Items[0].Fields, a.Items[1].Fields)
+	}
+	s = build(t, Config{Kind: "json", URL: releases.URL, Items: ".rows[]", Map: map[string]string{"score": ".score", "n": ".id", "bad": "nan"}})
+	a, err = s.Read(answerTo(t, s, Page{}, 200, recorded(t, "json", "big-numbers.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := a.Items[1].Fields
+	if n, ok := f["n"].(*big.Int); !ok || n.String() != "123456789012345678901234567890" || f["score"] != nil || f["bad"] != nil {
+		t.Errorf("%v", f)
+	}
+}
+
+func TestJSONAnswersThatDoNotFit(t *testing.T) {
+	for name, tt := range map[string]struct {
+		items, title, body string
+		want               AnswerKind
+	}{
+		"an error object":         {".data[]", ".name", `{"error":"no"}`, NotAFeed},
+		"no list where one was":   {".data[]", ".name", `{"data":7}`, NotAFeed},
+		"a field fits no item":    {".data[]", ".name.first", `{"data":[{"name":"x"},{"name":"y"}]}`, NotAFeed},
+		"two values":              {".data[]", ".name", `{"data":[]} {"data":[]}`, NotAFeed},
+		"error by the program":    {`error("no")`, ".name", `{}`, NotAFeed},
+		"nothing":                 {".data[]", ".name", ``, NotAFeed},
+		"cut short within a text": {".data[]", ".name", `{"data":[{"name":"x`, Truncated},
+	} {
+		s := build(t, Config{Kind: "json", URL: releases.URL, Items: tt.items, Map: map[string]string{"title": tt.title}})
+		_, err := s.Read(answerTo(t, s, Page{}, 200, []byte(tt.body)))
+		t.Logf("%s: %v", name, wantAnswer(t, err, tt.want))
+	}
+	// One item that a field does not fit costs that field alone.
+	s := build(t, Config{Kind: "json", URL: releases.URL, Items: ".[]", Map: map[string]string{"id": ".id", "title": ".name.first"}})
+	a, err := s.Read(answerTo(t, s, Page{}, 200, []byte(`[{"id":1,"name":{"first":"x"}},{"id":2,"name":"y"}]`)))
+	if err != nil || len(a.Items) != 2 || a.Items[0].Title != "x" || a.Items[1].Title != "" {
+		t.Errorf("%v %+v", err, a.Items)
+	}
+	// An empty list is an answer.
+	a, err = s.Read(answerTo(t, s, Page{}, 200, []byte(`[]`)))
+	if err != nil || len(a.Items) != 0 {
+		t.Errorf("%v %+v", err, a)
+	}
+}
+
+func TestProgramsSeeTheirInputAlone(t *testing.T) {
+	t.Setenv("FW_TEST_SECRET", "secret")
+	for _, expr := range []string{"env.FW_TEST_SECRET", "$ENV.FW_TEST_SECRET", `env | keys | length | if . > 0 then "seen" else null end`} {
+		p, err := compile("items", expr)
+		if err != nil {
+			continue
+		}
+		if v, err := p.first(t.Context(), map[string]any{}); v != nil {
+			t.Errorf("%s sees %v, %v", expr, v, err)
+		}
+	}
+	for _, expr := range []string{"input", "inputs", "input_filename", `import "x" as x; .`, "$__prog_args"} {
+		p, err := compile("items", expr)
+		if err != nil {
+			continue
+		}
+		if v, err := p.first(t.Context(), map[string]any{}); err == nil && v != nil {
+			t.Errorf("%s gives %v", expr, v)
+		}
+	}
+}
+
+func TestProgramsAreBoundedInTime(t *testing.T) {
+	for _, items := range []string{"range(1e15) | select(false)", "def f: f; f", "[repeat(1) | select(. == 0)]", "last(range(1e15))"} {
+		s := build(t, Config{Kind: "json", URL: releases.URL, Items: items}).(*jsonAPI)
+		s.patience = 50 * time.Millisecond
+		started := time.Now()
+		_, err := s.Read(answerTo(t, s, Page{}, 200, []byte(`{}`)))
+		wantAnswer(t, err, NotAFeed)
+		if took := time.Since(started); took > 3*time.Second {
+			t.Errorf("%s took %v", items, took)
+		}
+	}
+	// A program without an end is cut at the cap.
+	s := build(t, Config{Kind: "json", URL: releases.URL, Items: "range(1e15) | {id: .}", MaxItems: 10})
+	a, err := s.Read(answerTo(t, s, Page{}, 200, []byte(`{}`)))
+	if err != nil || len(a.Items) != 10 || !a.Capped {
+		t.Errorf("%v, %d items", err, len(a.Items))
+	}
+}
+
+func TestReadsJSONThatAnotherProgramWrote(t *testing.T) {
+	s := build(t, Config{Kind: "json", URL: releases.URL, Items: ".rows[]"})
+	rapid.Check(t, func(rt *rapid.T) {
+		type row struct {
+			ID        int64     `json:"id"`
+			Title     string    `json:"title"`
+			Published time.Time `json:"published"`
+		}
+		rows := []row{}
+		for i := range rapid.IntRange(0, 9).Draw(rt, "n") {
+			rows = append(rows, row{rapid.Int64().Draw(rt, "id")/16*16 + int64(i), rapid.String().Draw(rt, "title"), now.Add(time.Duration(i))})
+		}
+		body, err := json.Marshal(map[string]any{"rows": rows})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		a, err := s.Read(answerTo(t, s, Page{}, 200, body))
+		if err != nil || len(a.Items)+a.Dropped != len(rows) {
+			rt.Fatalf("%v, %d of %d", err, len(a.Items), len(rows))
+		}
+		for i, it := range a.Items {
+			if a.Dropped == 0 && (it.ID != big.NewInt(rows[i].ID).String() || it.Title != strings.TrimSpace(rows[i].Title) || !it.Published.Equal(rows[i].Published)) {
+				rt.Fatalf("%s of %+v", brief(it), rows[i])
+			}
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package source
+
+import (
+	"bytes"
+	"mime"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+)
+
+// decodeText gives a body as UTF-8. What the bytes are beats what is said of
+// them: a byte order mark first, then UTF-16 by its zeros, then bytes that are
+// valid UTF-8, and only then the charset that the header or the XML
+// declaration names. lossy says that bytes had to be replaced or guessed.
+func decodeText(body []byte, contentType string) (text string, lossy bool) {
+	if e, skip := byMark(body); e != nil {
+		return convert(e, body[skip:])
+	}
+	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
+	if e := byZeros(body); e != nil {
+		return convert(e, body)
+	}
+	names := []string{charsetParam(contentType), declaredEncoding(body)}
+	if utf8.Valid(body) {
+		for _, n := range names {
+			// These write other scripts with ASCII bytes alone.
+			if n == "iso-2022-jp" || n == "hz-gb-2312" {
+				if e, err := htmlindex.Get(n); err == nil {
+					return convert(e, body)
+				}
+			}
+		}
+		return string(body), false
+	}
+	var best string
+	found := false
+	for _, n := range names {
+		e, err := htmlindex.Get(n)
+		if err != nil {
+			continue
+		}
+		if canonical, _ := htmlindex.Name(e); canonical == "utf-8" || strings.HasPrefix(canonical, "utf-16") || canonical == "replacement" {
+			continue
+		}
+		s, bad := convert(e, body)
+		if !bad {
+			return s, false
+		}
+		if !found {
+			best, found = s, true
+		}
+	}
+	if mostlyUTF8(body) {
+		return strings.ToValidUTF8(string(body), string(utf8.RuneError)), true
+	}
+	if found {
+		return best, true
+	}
+	s, _ := convert(charmap.Windows1252, body)
+	return s, true
+}
+
+func byMark(b []byte) (encoding.Encoding, int) {
+	switch {
+	case bytes.HasPrefix(b, []byte{0xff, 0xfe, 0, 0}):
+		return utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM), 4
+	case bytes.HasPrefix(b, []byte{0, 0, 0xfe, 0xff}):
+		return utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM), 4
+	case bytes.HasPrefix(b, []byte{0xff, 0xfe}):
+		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), 2
+	case bytes.HasPrefix(b, []byte{0xfe, 0xff}):
+		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), 2
+	}
+	return nil, 0
+}
+
+// byZeros recognizes UTF-16 without a mark: a document begins with ASCII.
+func byZeros(b []byte) encoding.Encoding {
+	if len(b) < 4 {
+		return nil
+	}
+	switch {
+	case b[0] != 0 && b[1] == 0 && b[2] != 0 && b[3] == 0:
+		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	case b[0] == 0 && b[1] != 0 && b[2] == 0 && b[3] != 0:
+		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	}
+	return nil
+}
+
+func convert(e encoding.Encoding, b []byte) (string, bool) {
+	out, err := e.NewDecoder().Bytes(b)
+	s := strings.ToValidUTF8(string(out), string(utf8.RuneError))
+	return strings.TrimPrefix(s, "\ufeff"), err != nil || strings.ContainsRune(s, utf8.RuneError)
+}
+
+// mostlyUTF8 tells a UTF-8 text with a few broken bytes from one in another
+// encoding, where sequences are right by accident only.
+func mostlyUTF8(b []byte) bool {
+	right, wrong := 0, 0
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			wrong++
+		case n > 1:
+			right++
+		}
+		b = b[n:]
+	}
+	return right >= wrong || wrong == 1
+}
+
+func charsetParam(contentType string) string {
+	_, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(strings.TrimSpace(params["charset"]))
+}
+
+var encodingAttr = regexp.MustCompile(`^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._:-]{0,40})["']`)
+
+// declaredEncoding is the encoding of an XML declaration, lower case.
+func declaredEncoding(b []byte) string {
+	if m := encodingAttr.FindSubmatch(b[:min(len(b), 512)]); m != nil {
+		return strings.ToLower(string(m[1]))
+	}
+	return ""
+}

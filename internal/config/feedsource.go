@@ -1,0 +1,277 @@
+package config
+
+import (
+	"fmt"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"feedwarden/jobs/source"
+)
+
+// MethodCost is what a request of a method takes and from which bucket, under
+// a preset; source.Cost is one.
+type MethodCost func(preset, method string) (bucket string, cost int64, ok bool)
+
+// CheckSource tells all that is wrong with a feed's source as a whole.
+type CheckSource func(source.Config) (problems []string)
+
+// checkSource asks the package that will build the requests, where it knows
+// the kind.
+func checkSource(c source.Config) []string {
+	if !slices.Contains(source.Kinds(), c.Kind) {
+		return nil
+	}
+	_, err := source.New(c)
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimPrefix(err.Error(), "source: "+c.Kind+": ")
+	return strings.Split(text, "\n")
+}
+
+// SourceConfig is the feed's source with its secrets, for the package that
+// fetches.
+func (f Feed) SourceConfig() source.Config {
+	return source.Config{
+		Kind: f.Source, URL: f.URL.Reveal(), BaseURL: f.BaseURL.Reveal(), Method: f.Method, Key: f.Key.Reveal(),
+		Params: RevealAll(f.Params), Headers: RevealAll(f.Headers), Pages: f.Pages, Items: f.Items, Map: f.Map,
+	}
+}
+
+// presets are the tables of costs; the first is what a quota without one means.
+var presets = []string{"youtube-2026-06", "youtube-legacy"}
+
+func methods(preset string) []string { return source.Methods(preset) }
+
+// sourceKeys says which keys belong to which source, besides those that every
+// feed has.
+var sourceKeys = []struct {
+	name string
+	keys []string
+}{
+	{"youtube", []string{"method", "key", "base_url", "params", "headers", "pages"}},
+	{"syndication", []string{"url", "params", "headers"}},
+	{"json", []string{"url", "params", "headers", "items", "map", "paging", "pages"}},
+	{"html", []string{"url", "params", "headers", "items", "map", "next"}},
+	{"push", nil},
+}
+
+func sourceNames() []string {
+	var names []string
+	for _, s := range sourceKeys {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// misplaced says of a key that this source does not have which one does.
+func misplaced(key, kind string) string {
+	if kind == "" {
+		return ""
+	}
+	var owners []string
+	for _, s := range sourceKeys {
+		if slices.Contains(s.keys, key) {
+			owners = append(owners, s.name)
+		}
+	}
+	if len(owners) > 0 {
+		return fmt.Sprintf("%s is for source %s, and this is %s", key, strings.Join(owners, ", "), kind)
+	}
+	if kind == "push" && slices.Contains([]string{
+		"schedule", "timezone", "jitter", "overlap", "catch_up", "spread", "quota", "pool", "cost", "attempts", "max_snooze", "expires",
+	}, key) {
+		return "a push feed is filled by scripts and never fetched"
+	}
+	return ""
+}
+
+// source reads the keys of the entry's source. Where the source is not known,
+// all of them are allowed, so that one fault does not make ten.
+func (r *feedReader) source(f *fields, t *template) {
+	kind := t.feed.Source
+	keys := map[string]bool{}
+	for _, s := range sourceKeys {
+		if kind == s.name || kind == "" {
+			for _, k := range s.keys {
+				keys[k] = true
+			}
+		}
+	}
+	need := func(key, example string) {
+		if kind != "" && !f.has(key) {
+			r.fault(f.at, fmt.Sprintf("%s has no %s", f.path, key), "want "+example)
+		}
+	}
+	to := &t.feed
+	if keys["method"] {
+		f.text("method", &to.Method)
+		need("method", "method: videos.list")
+	}
+	if keys["key"] {
+		f.secret("key", &to.Key)
+		need("key", `key: "${YOUTUBE_API_KEY}"`)
+	}
+	if keys["base_url"] {
+		t.baseURL = f.scalar("base_url", "want "+youtubeURL)
+	}
+	if keys["url"] {
+		t.url = f.scalar("url", "want a URL such as https://example.org/feed.xml")
+		need("url", "url: https://example.org/feed.xml")
+	}
+	if keys["params"] {
+		t.params = r.texts(f, "params")
+	}
+	if keys["headers"] {
+		t.headers = r.headerTexts(f)
+	}
+	if keys["items"] {
+		f.text("items", &to.Items)
+		need("items", "items: .data[]")
+	}
+	if keys["map"] {
+		for _, e := range r.texts(f, "map") {
+			if to.Map == nil {
+				to.Map = map[string]string{}
+			}
+			to.Map[e.key] = e.value.text()
+		}
+	}
+	if keys["paging"] {
+		to.Paging = r.paging(f.node("paging"), f.path.key("paging"))
+	}
+	if keys["next"] {
+		to.Next = r.next(f.node("next"), f.path.key("next"))
+	}
+	if keys["pages"] {
+		r.pages(f, to)
+	}
+}
+
+func (r *feedReader) pages(f *fields, to *Feed) {
+	if e := f.have["pages"]; e.value != nil && e.value.kind == scalar && e.value.text() == "all" {
+		f.node("pages")
+		to.Pages = 0
+	} else {
+		whole(f, "pages", &to.Pages, 1, 100_000)
+	}
+	if to.Source == "json" && to.Pages != 1 && !f.has("paging") {
+		r.fault(f.pos("pages"), fmt.Sprintf("%s: a json source without paging has one page", f.path.key("pages")), "want paging, or no pages")
+	}
+}
+
+// texts reads a mapping of names to texts.
+func (r *feedReader) texts(f *fields, key string) []entry {
+	var out []entry
+	r.named(f.node(key), f.path.key(key), f.pos(key), func(e entry, p path) {
+		if r.scalarOf(e.value, p, "want a text") != nil {
+			out = append(out, e)
+		}
+	})
+	return out
+}
+
+func (r *feedReader) headerTexts(f *fields) []entry {
+	lines := map[string]string{}
+	return slices.DeleteFunc(r.texts(f, "headers"), func(e entry) bool {
+		problem, want := headerName(e.key)
+		canonical := textproto.CanonicalMIMEHeaderKey(e.key)
+		if other, twice := lines[canonical]; problem == "" && twice {
+			problem, want = "is given twice", fmt.Sprintf("it stands there as %q already", other)
+		}
+		if problem != "" {
+			r.fault(e.pos, fmt.Sprintf("%s: %s %s", f.path.key("headers"), quote(e.key), problem), want)
+			return true
+		}
+		lines[canonical] = e.key
+		if problem, want := headerValue(e.value.text()); problem != "" {
+			r.fault(e.value.pos, fmt.Sprintf("%s %s", f.path.key("headers").name(e.key), problem), want)
+			return true
+		}
+		return false
+	})
+}
+
+func (r *feedReader) paging(n *node, p path) *Paging {
+	if n == nil {
+		return nil
+	}
+	var g Paging
+	f := r.section(n, p, n.pos)
+	if page := f.node("page"); page != nil {
+		g.Page = &PageNumbers{From: 1}
+		one := r.section(page, p.key("page"), page.pos)
+		whole(one, "from", &g.Page.From, 0, 1_000_000)
+		whole(one, "max", &g.Page.Max, 1, 1_000_000)
+		if !one.has("max") && page.kind != scalar {
+			r.fault(page.pos, fmt.Sprintf("%s has no max", p.key("page")), "want {from: 1, max: 5}")
+		}
+		one.done(nil)
+	}
+	f.text("next", &g.Next)
+	f.text("cursor", &g.Cursor)
+	f.text("param", &g.Param)
+	f.flag("link_header", &g.LinkHeader)
+	f.done(nil)
+	ways := 0
+	for _, given := range []bool{f.has("page"), f.has("next"), f.has("cursor"), f.has("link_header")} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 && (n.kind == mapping || n.kind == nothing) {
+		r.fault(n.pos, fmt.Sprintf("%s names %d ways", p, ways), "want one of page, next, cursor and link_header")
+	}
+	if f.has("cursor") != f.has("param") {
+		r.fault(n.pos, fmt.Sprintf("%s has one of cursor and param", p), "want both: {cursor: .next, param: after}")
+	}
+	return &g
+}
+
+func (r *feedReader) next(n *node, p path) *NextPage {
+	if n == nil {
+		return nil
+	}
+	var g NextPage
+	f := r.section(n, p, n.pos)
+	f.text("css", &g.CSS)
+	whole(f, "max", &g.Max, 1, 1_000_000)
+	f.done(nil)
+	if n.kind != scalar && n.kind != list && (!f.has("css") || !f.has("max")) {
+		r.fault(n.pos, fmt.Sprintf("%s lacks css or max", p), `want {css: "a.next@href", max: 3}`)
+	}
+	return &g
+}
+
+// sink reads one place for results.
+func (r *feedReader) sink(n *node, p path) (Sink, bool) {
+	var s Sink
+	before := r.count
+	f := r.section(n, p, n.pos)
+	f.text("file", &s.File, noControl)
+	if n := f.scalar("webhook", "want a URL"); n != nil {
+		text, shown := render(n, nil)
+		if problem, want := webURL(text); problem != "" {
+			r.fault(n.pos, fmt.Sprintf("%s %s", p.key("webhook"), problem), want)
+		}
+		s.Webhook = NewValue(text, hideQuery(shown))
+	}
+	f.secret("secret", &s.Secret)
+	f.text("stream", &s.Stream, noControl)
+	f.flag("stdout", &s.Stdout)
+	f.done(nil)
+	ways := 0
+	for _, k := range []string{"file", "webhook", "stream", "stdout"} {
+		if f.has(k) {
+			ways++
+		}
+	}
+	if ways != 1 && (n.kind == mapping || n.kind == nothing) {
+		r.fault(n.pos, fmt.Sprintf("%s names %d places", p, ways), "want one of file, webhook, stream and stdout")
+	}
+	if f.has("secret") && !f.has("webhook") {
+		r.fault(f.pos("secret"), fmt.Sprintf("%s is only for a webhook", p.key("secret")), "")
+	}
+	return s, r.count == before
+}

@@ -1,0 +1,13 @@
+package config
+
+import "testing"
+
+func TestTheNearestNameIsTheOneMeant(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{"quotta", "quota"}, {"QUOTA", "quota"}, {"qouta", "quota"}, {"sched", "schedule"}, {"tt", "ttl"}, {"x", ""}, {"completely-else", ""}, {"", ""},
+	} {
+		if n := near(c.got, []string{"quota", "schedule", "ttl"}); n != c.want {
+			t.Errorf("near(%q) is %q, want %q", c.got, n, c.want)
+		}
+	}
+}

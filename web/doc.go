@@ -1,0 +1,24 @@
+// Package web serves what people and programs see: the API under /v1, the
+// dashboard, asynqmon at /monitor/, /metrics, /healthz and /readyz.
+//
+// It is authoritative for nothing. Jobs, feeds, quotas, pools and schedules
+// belong to their packages; web asks them, and says what they said. Any number
+// of web servers share a Redis, and none knows of the others: the cookie of one
+// is good for all that have the same tokens.
+//
+// The road of a request, each step a file:
+//
+//	host ─▶ cross-origin ─▶ who, and their role ─▶ route ─▶ handler
+//	 421        403              401, 403          404, 405, 406
+//
+// What fails, and what follows:
+//   - Redis is away: 503 with Retry-After; /healthz stays 200, /readyz says why.
+//     The dashboard shows what it can, and names what it cannot.
+//   - The server is told to stop: readers that wait are sent away with 503, all
+//     other requests end within the time that Stop is given.
+//   - A client is slow, or sends too much: it is dropped, or told 413.
+//   - A handler panics: 500 to this client; the process lives on.
+//
+// Errors are problem documents (RFC 9457). Nothing that is written here, be it
+// a page, a metric or a line of the log, holds a token, a key or a password.
+package web

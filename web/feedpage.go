@@ -1,0 +1,169 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"feedwarden/jobs/feed"
+	"feedwarden/jobs/source"
+)
+
+// feedPageView is one feed, and the items of one of its versions.
+type feedPageView struct {
+	frame
+	Feed    feedRow
+	API     string
+	ErrorAt moment
+
+	Shown    *shownVersion // nil while the feed is empty
+	Items    []itemRow
+	First    int
+	Pager    pager
+	Versions []versionRow
+}
+
+type shownVersion struct {
+	Version int64
+	Says    string
+	Lossy   bool
+}
+
+type versionRow struct {
+	feed.Meta
+	Link string
+	Here bool
+	Came moment
+}
+
+// feedPage shows a feed. Looking costs nothing: it asks for no refresh.
+func (s *Server) feedPage(w http.ResponseWriter, r *http.Request) {
+	q, err := readQuery(r, "version", "items")
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	version, err := q.number("version", 0, 1, 1<<50)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	at, err := q.number("items", 1, 1, 1_000_000)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	v, err := s.readFeedPage(r, int64(version), at)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.show(w, r, http.StatusOK, "feed", v)
+}
+
+func (s *Server) readFeedPage(r *http.Request, version int64, at int) (feedPageView, error) {
+	ctx, now := r.Context(), time.Now()
+	f, err := s.p.Jobs.Feed(r.PathValue("name"))
+	if err != nil {
+		return feedPageView{}, err
+	}
+	head, err := s.p.Feeds.Head(ctx, f.Name)
+	if err != nil {
+		return feedPageView{}, err
+	}
+	view := feedView(f, head, now)
+	if shot, err := s.shots.all.get(ctx, dashboardAge*5); err == nil {
+		view = WithTicks([]FeedView{view}, shot.Schedules)[0]
+	}
+	v := feedPageView{frame: s.frame(r, f.Name, now), Feed: newFeedRow(view, now), API: "/v1/feeds/" + url.PathEscape(f.Name), ErrorAt: relative(view.LastErrorAt, now, "")}
+	if head.Empty() && version == 0 {
+		return v, nil
+	}
+	got, err := s.p.Feeds.Get(ctx, f.Name, version)
+	if errors.Is(err, feed.ErrNoVersion) && version == 0 {
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Shown = &shownVersion{Version: got.Version, Lossy: got.Lossy,
+		Says: fmt.Sprintf("%s, came %s", counted(len(got.Items), "item"), relative(instant(got.FetchedAt), now, "").Text)}
+	v.Items, v.Pager = turn(got.Items, at, "items", func(it source.Item) itemRow { return newItemRow(it, now) })
+	v.First = 1
+	if version > 0 {
+		keep := "?version=" + strconv.FormatInt(version, 10) + "&"
+		v.Pager.Before = strings.Replace(v.Pager.Before, "?", keep, 1)
+		v.Pager.After = strings.Replace(v.Pager.After, "?", keep, 1)
+	}
+	versions, err := s.p.Feeds.Versions(ctx, f.Name)
+	if err != nil {
+		return v, err
+	}
+	for _, m := range versions {
+		v.Versions = append(v.Versions, versionRow{Meta: m, Link: "?version=" + strconv.FormatInt(m.Version, 10), Here: m.Version == got.Version, Came: relative(instant(m.FetchedAt), now, "")})
+	}
+	return v, nil
+}
+
+// itemRow is an item on a page.
+type itemRow struct {
+	Rank       int
+	Title      string
+	URL        string // http or https, or ""
+	Host       string
+	Published  moment
+	FirstSeen  moment
+	Fields     []fieldRow
+	FieldCount string
+}
+
+type fieldRow struct{ Name, Value string }
+
+func newItemRow(it source.Item, now time.Time) itemRow {
+	row := itemRow{Rank: it.Rank, Title: strings.TrimSpace(it.Title), Published: relative(it.Published, now, ""), FirstSeen: relative(&it.FirstSeen, now, "unknown")}
+	if row.Title == "" {
+		row.Title = it.ID
+	}
+	// Sources keep only web links; a page trusts no one.
+	if u, err := url.Parse(it.URL); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		row.URL, row.Host = u.String(), u.Hostname()
+	}
+	for name, value := range it.Fields {
+		if text := fieldText(value); text != "" {
+			row.Fields = append(row.Fields, fieldRow{name, text})
+		}
+	}
+	slices.SortFunc(row.Fields, func(a, b fieldRow) int { return strings.Compare(a.Name, b.Name) })
+	row.FieldCount = counted(len(row.Fields), "field")
+	return row
+}
+
+// fieldText is a field's value for a person, cut where it is long.
+func fieldText(v any) string {
+	const most = 600
+	text := ""
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		text = v
+	case float64:
+		text = strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		b, err := json.Marshal(v)
+		if err != nil {
+			return ""
+		}
+		text = string(b)
+	}
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "…"
+	}
+	return text
+}

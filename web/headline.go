@@ -1,0 +1,148 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+)
+
+// trouble is one thing that is wrong, or soon will be.
+type trouble struct {
+	Tone string // bad, warn, info
+	Text string
+}
+
+// headline says in one sentence whether the feeds are fresh.
+func headline(s *snapshot) string {
+	n, fresh := len(s.Feeds), 0
+	for _, f := range s.Feeds {
+		if f.State == "fresh" {
+			fresh++
+		}
+	}
+	switch {
+	case s.FeedsErr != nil:
+		return "The feeds could not be read."
+	case n == 0:
+		return "No feeds yet."
+	case fresh == n && n == 1:
+		return "The feed is fresh."
+	case fresh == n:
+		return fmt.Sprintf("All %s are fresh.", counted(n, "feed"))
+	case fresh == 0:
+		return fmt.Sprintf("None of %s is fresh.", counted(n, "feed"))
+	}
+	return fmt.Sprintf("%d of %s %s not fresh.", n-fresh, counted(n, "feed"), map[bool]string{true: "is", false: "are"}[n-fresh == 1])
+}
+
+// troubles are what a person should look at, worst first.
+func troubles(s *snapshot) []trouble {
+	var bad, warn, info []trouble
+	by := map[string][]string{}
+	for _, f := range s.Feeds {
+		by[f.State] = append(by[f.State], f.Name)
+		if f.LastError != "" {
+			by["failing"] = append(by["failing"], f.Name)
+		}
+	}
+	if names := by["failing"]; len(names) > 0 {
+		bad = append(bad, trouble{"bad", "The last fetch brought nothing: " + list(names, 4) + "."})
+	}
+	if names := by["stale"]; len(names) > 0 {
+		warn = append(warn, trouble{"warn", "Older than their ttl: " + list(names, 4) + "."})
+	}
+	if names := by["updating"]; len(names) > 0 {
+		info = append(info, trouble{"info", "Older than their ttl, a fetch is under way: " + list(names, 4) + "."})
+	}
+	if names := by["empty"]; len(names) > 0 {
+		info = append(info, trouble{"info", "Never fetched: " + list(names, 4) + "."})
+	}
+	for _, q := range s.Quotas {
+		if q.Err == nil && q.View.BlockedUntil != nil {
+			text := fmt.Sprintf("Quota %s is closed until %s UTC", q.Name, q.View.BlockedUntil.Format("15:04:05"))
+			if q.View.BlockReason != "" {
+				text += ": " + q.View.BlockReason
+			}
+			bad = append(bad, trouble{"bad", strings.TrimSuffix(text, ".") + "."})
+		}
+	}
+	for _, p := range s.Pools {
+		switch {
+		case p.Err != nil:
+		case p.View.Total == 0:
+			warn = append(warn, trouble{"warn", "Pool " + p.Name + " has no endpoints: its feeds wait."})
+		case p.View.Eligible == 0:
+			bad = append(bad, trouble{"bad", "Pool " + p.Name + " has no eligible endpoint: its feeds wait."})
+		}
+	}
+	if len(s.faults()) > 0 {
+		bad = append(bad, trouble{"bad", "Some of what stands here could not be read; the server's log says why."})
+	}
+	return append(append(bad, warn...), info...)
+}
+
+// tile is one number at the head of the page.
+type tile struct {
+	Name, Big, Small, Tone string
+}
+
+// tiles are the numbers to see first.
+func tiles(s *snapshot) []tile {
+	fresh := 0
+	for _, f := range s.Feeds {
+		if f.State == "fresh" {
+			fresh++
+		}
+	}
+	out := []tile{{"Fresh feeds", fmt.Sprint(fresh), fmt.Sprintf("of %d", len(s.Feeds)), toneIf(fresh == len(s.Feeds), "good", "warn")}}
+	if t, ok := tightest(s); ok {
+		out = append(out, t)
+	}
+	eligible, total := 0, 0
+	for _, p := range s.Pools {
+		eligible, total = eligible+p.View.Eligible, total+p.View.Total
+	}
+	if total > 0 {
+		out = append(out, tile{"Eligible endpoints", grouped(int64(eligible)), "of " + grouped(int64(total)), toneIf(eligible == total, "good", toneIf(eligible > 0, "warn", "bad"))})
+	}
+	var q queueSize
+	for _, p := range s.Queues {
+		q.Pending, q.Active, q.Scheduled, q.Retry = q.Pending+p.View.Pending, q.Active+p.View.Active, q.Scheduled+p.View.Scheduled, q.Retry+p.View.Retry
+	}
+	return append(out, tile{"Jobs running", grouped(int64(q.Active)), fmt.Sprintf("%d due, %d asleep", q.Pending, q.Scheduled+q.Retry), ""})
+}
+
+// tightest is the window that has the least left, over all quotas.
+func tightest(s *snapshot) (tile, bool) {
+	best, found := tile{}, false
+	most := -1.0
+	for _, q := range s.Quotas {
+		if q.Err != nil {
+			continue
+		}
+		for _, w := range q.View.Windows {
+			if p := share(w.Used, w.Limit); p > most {
+				most, found = p, true
+				best = tile{"Tightest quota", fmt.Sprintf("%.0f %%", p), fmt.Sprintf("of %s per %s used", q.Name, windowName(w)), toneOf(p)}
+			}
+		}
+	}
+	return best, found
+}
+
+// toneOf is the colour of a window's use.
+func toneOf(percent float64) string {
+	switch {
+	case percent >= 100:
+		return "bad"
+	case percent >= 80:
+		return "warn"
+	}
+	return "good"
+}
+
+func toneIf(yes bool, a, b string) string {
+	if yes {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,191 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+const (
+	maxMany    = 64 << 20 // bytes of one request of many jobs
+	maxLine    = 64 << 10 // bytes of one job in it
+	bulkAtOnce = 4        // such requests at a time; each may hold maxMany in memory
+	flushEvery = 250 * time.Millisecond
+)
+
+// lineError is the result line of a job that was not enqueued.
+type lineError struct {
+	Line         int    `json:"line"`
+	Error        string `json:"error"`
+	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
+}
+
+// postMany enqueues a job a line and answers a line for each, in order, while
+// it still reads. A bad line does not stop the rest.
+func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.bulk <- struct{}{}:
+		defer func() { <-s.bulk }()
+	default:
+		s.fail(w, r, problem(http.StatusServiceUnavailable, "busy", fmt.Sprintf("%d requests of many jobs run already", bulkAtOnce)).after(time.Second))
+		return
+	}
+	if r.ContentLength > maxMany {
+		s.fail(w, r, &http.MaxBytesError{Limit: maxMany})
+		return
+	}
+	// The body is read apart from the work, into memory: a client that sends all
+	// before it reads any of the answer must not wait for us while we wait for it.
+	rc := http.NewResponseController(w)
+	_ = rc.EnableFullDuplex() // HTTP/2 needs none
+	in, done := newSpool(), make(chan struct{})
+	body := &paced{r: http.MaxBytesReader(w, r.Body, maxMany), within: s.pace.body, deadline: rc.SetReadDeadline}
+	go func() {
+		defer close(done)
+		in.fill(body)
+	}()
+	defer func() {
+		select {
+		case <-done:
+		default:
+			body.end()
+			<-done
+		}
+	}()
+	w.Header().Set("Content-Type", ndjsonType)
+	w.Header().Set("Cache-Control", "no-store")
+	out := &resultLines{w: w, rc: rc, within: s.pace.write}
+	err := eachLine(in, maxLine, func(n int, line []byte, tooLong bool) error {
+		if s.stopping.Err() != nil {
+			return errStopping
+		}
+		if err := r.Context().Err(); err != nil {
+			return err
+		}
+		if tooLong {
+			return out.add(lineError{Line: n, Error: fmt.Sprintf("the line has more than %d bytes", maxLine)})
+		}
+		j, err := s.enqueue(r, line)
+		if err != nil {
+			return out.add(s.lineError(n, err))
+		}
+		return out.add(j)
+	})
+	var stopped *bodyError
+	if errors.As(err, &stopped) {
+		err = out.add(lineError{Line: stopped.line, Error: stopped.Error()})
+	}
+	if err == nil {
+		err = out.flush()
+	}
+	if err != nil {
+		// Cut, so that the client sees that the answer is not whole.
+		s.log.Debug("a request of many jobs ended early", "error", err)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+var errStopping = errors.New("web: the server is stopping")
+
+func (s *Server) lineError(n int, err error) lineError {
+	p := problemOf(err)
+	if p.Code == "internal" || p.Code == "redis-away" {
+		s.log.Error("could not enqueue", "line", n, "error", err)
+	}
+	text := p.Detail
+	if text == "" {
+		text = p.Title
+	}
+	return lineError{Line: n, Error: text, RetryAfterMS: p.RetryAfterMS}
+}
+
+// resultLines writes a line for each result, and sends them at least every
+// flushEvery.
+type resultLines struct {
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	within time.Duration
+	sent   time.Time
+	begun  bool
+}
+
+// begin sends the status with the first line, not before: a client that waits
+// for "100 Continue" must get that first.
+func (o *resultLines) begin() {
+	if !o.begun {
+		o.begun = true
+		o.w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+func (o *resultLines) add(v any) error {
+	line, err := encode(v)
+	if err != nil {
+		return err
+	}
+	o.begin()
+	now := time.Now()
+	_ = o.rc.SetWriteDeadline(now.Add(o.within))
+	if _, err := o.w.Write(line); err != nil {
+		return err
+	}
+	if now.Sub(o.sent) < flushEvery {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *resultLines) flush() error {
+	o.begin()
+	o.sent = time.Now()
+	return o.rc.Flush()
+}
+
+// bodyError says that a body ended before its end.
+type bodyError struct {
+	line int
+	err  error
+}
+
+func (e *bodyError) Error() string {
+	var tooBig *http.MaxBytesError
+	if errors.As(e.err, &tooBig) {
+		return fmt.Sprintf("the body has more than %d bytes: this line and what follows was not read", tooBig.Limit)
+	}
+	return "the body could not be read to its end: this line and what follows was not read"
+}
+
+func (e *bodyError) Unwrap() error { return e.err }
+
+// eachLine gives every line that is not blank, with its number. One longer than
+// most is told of, and skipped. What stands after the last newline is a line,
+// unless reading failed there: then it may be half of one.
+func eachLine(in io.Reader, most int, f func(n int, line []byte, tooLong bool) error) error {
+	r := bufio.NewReaderSize(in, most+1)
+	for n := 1; ; n++ {
+		line, err := r.ReadSlice('\n')
+		tooLong := false
+		for errors.Is(err, bufio.ErrBufferFull) {
+			tooLong = true
+			line, err = r.ReadSlice('\n')
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return &bodyError{line: n, err: err}
+		}
+		if line = bytes.TrimSpace(line); n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		if tooLong || len(line) > 0 {
+			if ferr := f(n, line, tooLong); ferr != nil {
+				return ferr
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}

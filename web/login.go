@@ -1,0 +1,81 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+const maxForm = 8 << 10
+
+// loginView is what the login page shows.
+type loginView struct {
+	Next  string // where to go then
+	Error string
+}
+
+func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
+	next := localPath(r.URL.Query().Get("next"))
+	if _, err := s.access.identify(r); err == nil {
+		http.Redirect(w, r, next, http.StatusSeeOther)
+		return
+	}
+	s.loginPage(w, r, http.StatusOK, loginView{Next: next})
+}
+
+// login takes the form. Too many failures close it for an address, good tokens
+// included: a person can wait, and a page must not be a place to guess at.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	name, err := contentType(r)
+	if err == nil && name != "application/x-www-form-urlencoded" {
+		err = wrongType(w, name, "application/x-www-form-urlencoded")
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		s.fail(w, r, problem(http.StatusBadRequest, "invalid-form", "the form could not be read"))
+		return
+	}
+	next := localPath(r.PostForm.Get("next"))
+	if s.access.open() {
+		http.Redirect(w, r, next, http.StatusSeeOther)
+		return
+	}
+	if err := s.access.failures.refused(r, s.access.now()); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	k, ok := s.access.find(strings.TrimSpace(r.PostForm.Get("token")))
+	if !ok {
+		if err := s.access.failures.note(r, s.access.now()); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		s.log.Warn("login refused", "from", r.RemoteAddr)
+		s.loginPage(w, r, http.StatusUnauthorized, loginView{Next: next, Error: "No such token."})
+		return
+	}
+	s.log.Info("login", "name", k.name, "role", k.role, "from", r.RemoteAddr)
+	http.SetCookie(w, s.access.cookie(r, k))
+	http.Redirect(w, r, next, http.StatusSeeOther)
+}
+
+// logout ends the session in this browser.
+func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, s.access.noCookie(r))
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+// localPath is a path of ours, or "/": a link to the login page must not lead
+// on to another site.
+func localPath(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") ||
+		strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") || u.Path == "/login" || u.Path == "/logout" {
+		return "/"
+	}
+	return u.RequestURI()
+}

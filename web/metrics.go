@@ -1,0 +1,188 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"feedwarden/internal/units"
+	"feedwarden/jobs"
+)
+
+// metricsAge is how old a reading may be: several scrapers cost Redis one.
+const metricsAge = 2 * time.Second
+
+// newMetrics is the handler of /metrics, with a registry of its own. What comes
+// from Redis is the same on every web server: take it from one of them, or with max().
+func newMetrics(shots *snapshots, version string) (http.Handler, error) {
+	reg := prometheus.NewRegistry()
+	for _, c := range []prometheus.Collector{
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&collector{shots: shots, version: version},
+	} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("web: metrics: %w", err)
+		}
+	}
+	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4}), nil
+}
+
+// collector turns a snapshot into metrics. Labels are names of the config and
+// words of ours, so their number is bounded by the config.
+type collector struct {
+	shots   *snapshots
+	version string
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("feedwarden_"+name, help, labels, nil)
+}
+
+var (
+	buildInfo = desc("build_info", "The version that runs; always 1.", "version", "goversion")
+	redisUp   = desc("redis_up", "1 when Redis answered the last reading, else 0. All that follows is absent while it is 0.")
+	unread    = desc("unread_parts", "Parts of the last reading that failed; the log says which.")
+
+	feedAge     = desc("feed_age_seconds", "Time since a feed's newest version was fetched or confirmed. Absent while it has none.", "feed")
+	feedTTL     = desc("feed_ttl_seconds", "The age up to which a feed is fresh; 0 is for ever.", "feed")
+	feedVersion = desc("feed_version", "The number of a feed's newest version; 0 while it has none.", "feed")
+	feedItems   = desc("feed_items", "Items in a feed's newest version.", "feed")
+	feedState   = desc("feed_state", "1 for the state that a feed is in, 0 for the others.", "feed", "state")
+	feedFailing = desc("feed_failing", "1 when a feed's last fetch brought nothing, else 0.", "feed")
+
+	quotaLimit     = desc("quota_limit_units", "Units that a window allows.", "quota", "window")
+	quotaUsed      = desc("quota_used_units", "Units that a window counts now.", "quota", "window")
+	quotaRemaining = desc("quota_remaining_units", "Units that all windows of a quota have left.", "quota")
+	quotaReserve   = desc("quota_reserve_units", "The last units of a quota, kept for interactive charges.", "quota")
+	quotaWaiting   = desc("quota_waiting", "Waiters in a quota's line.", "quota", "priority")
+	quotaLongest   = desc("quota_longest_wait_seconds", "How long ago the longest waiting first asked.", "quota")
+	quotaBlocked   = desc("quota_blocked", "1 while a quota is closed for everybody, else 0.", "quota")
+	quotaGrants    = desc("quota_grants_total", "Charges granted.", "quota")
+	quotaRefusals  = desc("quota_refusals_total", "Charges refused.", "quota")
+	quotaRefunds   = desc("quota_refunds_total", "Charges given back.", "quota")
+
+	poolEndpoints = desc("pool_endpoints", "Endpoints of a pool by state; their sum is all of them.", "pool", "state")
+
+	queueJobs = desc("queue_jobs", "Jobs in a queue, by asynq's state; a snoozed job is in retry.", "queue", "state")
+	jobEvents = desc("job_events_total", "What has happened to jobs: how they ended, snoozes, retries, what was recovered and set aside.", "event")
+)
+
+// jobEventNames bound the label: the counters in Redis may be a newer binary's.
+var jobEventNames = []string{
+	string(jobs.Done), string(jobs.Failed), string(jobs.Expired), string(jobs.Cancelled),
+	string(jobs.Snoozed), string(jobs.Retrying), "recovered", "set_aside",
+}
+
+// Describe tells of one metric alone: which of the others there are is known by
+// reading.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) { ch <- buildInfo }
+
+// Collect reads Redis, or a reading that is at most two seconds old.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	counter := func(d *prometheus.Desc, v int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	gauge(buildInfo, 1, c.version, runtime.Version())
+	s, err := c.shots.all.get(context.Background(), metricsAge)
+	if err != nil || s.RedisErr != nil {
+		gauge(redisUp, 0)
+		return
+	}
+	gauge(redisUp, 1)
+	gauge(unread, float64(len(s.faults())))
+	for _, f := range s.Feeds {
+		collectFeed(gauge, f)
+	}
+	for _, q := range s.Quotas {
+		if q.Err == nil {
+			collectQuota(gauge, counter, q.View)
+		}
+	}
+	for _, p := range s.Pools {
+		if p.Err == nil {
+			gauge(poolEndpoints, float64(p.View.Eligible), p.Name, "eligible")
+			gauge(poolEndpoints, float64(p.View.Quarantined), p.Name, "quarantined")
+			gauge(poolEndpoints, float64(p.View.AuthFailed), p.Name, "auth_failed")
+			gauge(poolEndpoints, float64(p.View.Disabled), p.Name, "disabled")
+		}
+	}
+	for _, q := range s.Queues {
+		if q.Err == nil {
+			gauge(queueJobs, float64(q.View.Pending), q.Name, "pending")
+			gauge(queueJobs, float64(q.View.Active), q.Name, "active")
+			gauge(queueJobs, float64(q.View.Scheduled), q.Name, "scheduled")
+			gauge(queueJobs, float64(q.View.Retry), q.Name, "retry")
+			gauge(queueJobs, float64(q.View.Archived), q.Name, "archived")
+			gauge(queueJobs, float64(q.View.Completed), q.Name, "completed")
+		}
+	}
+	if s.CountersErr == nil {
+		for _, name := range jobEventNames {
+			counter(jobEvents, s.Counters[name], name)
+		}
+	}
+}
+
+type gaugeFunc func(d *prometheus.Desc, v float64, labels ...string)
+
+type counterFunc func(d *prometheus.Desc, v int64, labels ...string)
+
+func collectFeed(gauge gaugeFunc, f FeedView) {
+	gauge(feedTTL, float64(f.TTLMS)/1000, f.Name)
+	gauge(feedItems, float64(f.Items), f.Name)
+	if f.Version == nil {
+		gauge(feedVersion, 0, f.Name)
+	} else {
+		gauge(feedVersion, float64(*f.Version), f.Name)
+		gauge(feedAge, float64(f.AgeMS)/1000, f.Name)
+	}
+	for _, state := range []string{"fresh", "stale", "updating", "empty"} {
+		gauge(feedState, oneIf(f.State == state), f.Name, state)
+	}
+	gauge(feedFailing, oneIf(f.LastError != ""), f.Name)
+}
+
+func collectQuota(gauge gaugeFunc, counter counterFunc, q Quota) {
+	seen := map[string]int{}
+	for _, w := range q.Windows {
+		name := windowName(w)
+		if seen[name]++; seen[name] > 1 {
+			name = fmt.Sprintf("%s#%d", name, seen[name]) // two windows of one length
+		}
+		gauge(quotaLimit, float64(w.Limit), q.Name, name)
+		gauge(quotaUsed, float64(w.Used), q.Name, name)
+	}
+	gauge(quotaRemaining, float64(q.Remaining), q.Name)
+	gauge(quotaReserve, float64(q.Reserve), q.Name)
+	gauge(quotaWaiting, float64(q.Line.Scheduled), q.Name, "scheduled")
+	gauge(quotaWaiting, float64(q.Line.Interactive), q.Name, "interactive")
+	gauge(quotaLongest, float64(q.Line.LongestWaitMS)/1000, q.Name)
+	gauge(quotaBlocked, oneIf(q.BlockedUntil != nil), q.Name)
+	counter(quotaGrants, q.Grants, q.Name)
+	counter(quotaRefusals, q.Refusals, q.Name)
+	counter(quotaRefunds, q.Refunds, q.Name)
+}
+
+// windowName is a window as the config writes it: 24h, 1m, day.
+func windowName(w Used) string {
+	if w.Calendar != "" {
+		return w.Calendar
+	}
+	return units.FormatDuration(time.Duration(w.PerMS) * time.Millisecond)
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

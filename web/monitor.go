@@ -1,0 +1,159 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/hibiken/asynq"
+	"github.com/hibiken/asynqmon"
+	"github.com/redis/go-redis/v9"
+)
+
+const monitorRoot = "/monitor"
+
+// monitor is asynqmon under our login. It has two forms, since its page asks
+// the server whether to show its buttons: one that changes queues, for admins,
+// and one that only looks. The route lets no POST or DELETE of others through.
+type monitor struct {
+	looks, changes *asynqmon.HTTPHandler
+	lookPage       monitorPage
+	changePage     monitorPage
+
+	once sync.Once
+	err  error
+}
+
+// monitorPage is asynqmon's one page, and the policy that it needs.
+type monitorPage struct {
+	html   []byte
+	policy string
+}
+
+func newMonitor(opt asynq.RedisConnOpt) (*monitor, error) {
+	if opt == nil {
+		return nil, errors.New("web: asynqmon needs a connection to Redis")
+	}
+	m := &monitor{}
+	for _, f := range []struct {
+		readOnly bool
+		handler  **asynqmon.HTTPHandler
+		page     *monitorPage
+	}{{true, &m.looks, &m.lookPage}, {false, &m.changes, &m.changePage}} {
+		*f.handler = asynqmon.New(asynqmon.Options{
+			RootPath: monitorRoot, RedisConnOpt: opt, ReadOnly: f.readOnly,
+			PayloadFormatter: asynqmon.PayloadFormatterFunc(func(_ string, b []byte) string { return readable(b) }),
+			ResultFormatter:  asynqmon.ResultFormatterFunc(func(_ string, b []byte) string { return readable(b) }),
+		})
+		var err error
+		if *f.page, err = readMonitorPage(*f.handler); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+var (
+	// What asynqmon's page loads from elsewhere (fonts), and a manifest that
+	// browsers fetch without a cookie.
+	outsideLinks = regexp.MustCompile(`<link[^>]+(?:href="https?://[^"]*"|rel="manifest")[^>]*>`)
+	inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+)
+
+// readMonitorPage takes asynqmon's page without what it loads from other sites,
+// and a policy that names each of its inline scripts by its hash. Its styles are
+// made by script, so they cannot be named.
+func readMonitorPage(h http.Handler) (monitorPage, error) {
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, monitorRoot+"/", nil))
+	if rec.Code != http.StatusOK {
+		return monitorPage{}, fmt.Errorf("web: asynqmon's page: status %d", rec.Code)
+	}
+	html := outsideLinks.ReplaceAll(rec.Body.Bytes(), nil)
+	sources := []string{"'self'"}
+	for _, m := range inlineScript.FindAllSubmatch(html, -1) {
+		sources = append(sources, hashSource(m[1]))
+	}
+	return monitorPage{html: html, policy: "default-src 'none'; script-src " + strings.Join(sources, " ") +
+		"; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}, nil
+}
+
+// hashSource names inline text in a policy.
+func hashSource(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	handler, page := m.looks, m.lookPage
+	if whoAsks(r.Context()).Role == Admin {
+		handler, page = m.changes, m.changePage
+	}
+	path := strings.TrimPrefix(r.URL.Path, monitorRoot)
+	w.Header().Set("Content-Security-Policy", page.policy)
+	if strings.HasPrefix(path, "/api/") || isAsset(path) {
+		if !strings.HasPrefix(path, "/api/") {
+			w.Header().Set("Cache-Control", "private, max-age=86400")
+		}
+		handler.ServeHTTP(w, r)
+		return
+	}
+	// Every other path is a view within the one page.
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(page.html)
+}
+
+// isAsset says that a path is a file of asynqmon's, by its ending: views have none.
+func isAsset(path string) bool {
+	if strings.HasPrefix(path, "/static/") {
+		return true
+	}
+	return strings.Count(path, "/") == 1 && strings.Contains(path, ".")
+}
+
+func (m *monitor) close() error {
+	m.once.Do(func() {
+		for _, h := range []*asynqmon.HTTPHandler{m.looks, m.changes} {
+			if err := h.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
+				m.err = errors.Join(m.err, fmt.Errorf("web: close asynqmon: %w", err))
+			}
+		}
+	})
+	return m.err
+}
+
+// readable is a payload or a result for a person: JSON as JSON, other text with
+// what is not printable shown by its code.
+func readable(b []byte) string {
+	const most = 64 << 10
+	if len(b) == 0 {
+		return ""
+	}
+	var compact bytes.Buffer
+	if len(b) <= most && json.Compact(&compact, b) == nil {
+		return compact.String()
+	}
+	cut := ""
+	if len(b) > most {
+		b, cut = b[:most], fmt.Sprintf("… (%d bytes in all)", len(b))
+	}
+	if !utf8.Valid(b) {
+		return fmt.Sprintf("%d bytes that are no text", len(b))
+	}
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f) {
+			return '\uFFFD'
+		}
+		return r
+	}, string(b)) + cut
+}

@@ -1,0 +1,124 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"feedwarden/allocation"
+	"feedwarden/jobs"
+	"feedwarden/jobs/feed"
+	"feedwarden/quota"
+)
+
+// Problem is an error as a program reads it (RFC 9457, application/problem+json).
+type Problem struct {
+	Type   string `json:"type"` // about:blank: Code tells problems apart
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	// Code names the problem and does not change, such as "queue-full".
+	Code string `json:"code"`
+	// RetryAfterMS is when to ask again; the Retry-After header is the same in
+	// whole seconds, rounded up.
+	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+
+	retryAfter time.Duration
+}
+
+func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
+
+func problem(status int, code, detail string) *Problem {
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+}
+
+// after says when to ask again.
+func (p *Problem) after(d time.Duration) *Problem {
+	p.retryAfter = max(d, time.Millisecond)
+	p.RetryAfterMS = ceilMillis(p.retryAfter)
+	return p
+}
+
+// redisRetry is when a Redis that did not answer is worth another try.
+const redisRetry = 5 * time.Second
+
+// problemOf finds the problem that an error is to a client. What is not known
+// says no more than that: its text may quote what is not the client's.
+func problemOf(err error) *Problem {
+	var (
+		known   *Problem
+		unknown *jobs.UnknownFeedError
+		spec    *jobs.SpecError
+		taken   *jobs.IDTakenError
+		full    *jobs.FullError
+		ended   *jobs.EndedError
+		empty   *jobs.NotReadyError
+		never   *quota.ImpossibleError
+		later   *RefusedError
+		tooBig  *http.MaxBytesError
+	)
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &tooBig):
+		return problem(http.StatusRequestEntityTooLarge, "too-large", "the body has more than "+strconv.FormatInt(tooBig.Limit, 10)+" bytes")
+	case errors.As(err, &unknown):
+		return problem(http.StatusNotFound, "unknown-feed", unknown.Error())
+	case errors.As(err, &spec):
+		return problem(http.StatusBadRequest, "invalid-job", spec.Error())
+	case errors.As(err, &taken):
+		return problem(http.StatusConflict, "id-taken", taken.Error())
+	case errors.As(err, &ended):
+		return problem(http.StatusConflict, "job-ended", ended.Error())
+	case errors.As(err, &full):
+		return problem(http.StatusServiceUnavailable, "queue-full", full.Error()).after(full.RetryAfter)
+	case errors.As(err, &empty):
+		return problem(http.StatusServiceUnavailable, "feed-empty", empty.Error()).after(empty.RetryAfter)
+	case errors.As(err, &later):
+		return problem(http.StatusServiceUnavailable, "refused", later.Error()).after(later.RetryAfter)
+	case errors.As(err, &never):
+		return problem(http.StatusUnprocessableEntity, "impossible-cost", never.Error())
+	case errors.Is(err, jobs.ErrNoJob):
+		return problem(http.StatusNotFound, "unknown-job", jobs.ErrNoJob.Error())
+	case errors.Is(err, feed.ErrNoVersion):
+		return problem(http.StatusNotFound, "unknown-version", "that version is not kept, or never was")
+	case errors.Is(err, quota.ErrUnknownQuota):
+		return problem(http.StatusNotFound, "unknown-quota", "no quota of that name in the config")
+	case errors.Is(err, quota.ErrCost):
+		return problem(http.StatusBadRequest, "invalid-cost", quota.ErrCost.Error())
+	case errors.Is(err, quota.ErrID):
+		return problem(http.StatusBadRequest, "invalid-id", quota.ErrID.Error())
+	case errors.Is(err, allocation.ErrUnknownPool):
+		return problem(http.StatusNotFound, "unknown-pool", "no pool of that name in the config")
+	case errors.Is(err, ErrUnknownSchedule):
+		return problem(http.StatusNotFound, "unknown-schedule", "no schedule of that name in the config")
+	case redisAway(err):
+		return problem(http.StatusServiceUnavailable, "redis-away", "Redis does not answer").after(redisRetry)
+	}
+	return problem(http.StatusInternalServerError, "internal", "the server's log says what went wrong")
+}
+
+// redisAway says that an error is the way to Redis, or a server that is not
+// ready, rather than what was asked of it.
+func redisAway(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) ||
+		redis.IsLoadingError(err) || redis.IsClusterDownError(err) || redis.IsMasterDownError(err) ||
+		redis.IsReadOnlyError(err) || redis.IsTryAgainError(err)
+}
+
+// ceilMillis and ceilSeconds round a wait up: who comes back then is not early.
+func ceilMillis(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+func ceilSeconds(d time.Duration) int64 {
+	return int64((d + time.Second - 1) / time.Second)
+}

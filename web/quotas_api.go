@@ -1,0 +1,95 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"feedwarden/quota"
+)
+
+func (s *Server) listQuotas(w http.ResponseWriter, r *http.Request) {
+	if _, err := readQuery(r); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	views := []Quota{}
+	for _, name := range s.p.Quotas.Names() {
+		st, err := s.p.Quotas.State(r.Context(), name)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		views = append(views, QuotaView(st))
+	}
+	s.answer(w, r, http.StatusOK, map[string][]Quota{"quotas": views})
+}
+
+func (s *Server) getQuota(w http.ResponseWriter, r *http.Request) {
+	st, err := s.p.Quotas.State(r.Context(), r.PathValue("name"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, QuotaView(st))
+}
+
+// charging is the body of a charge.
+type charging struct {
+	ID       string `json:"id"`
+	Cost     *int64 `json:"cost"`
+	Priority string `json:"priority"` // scheduled (default) or interactive
+	NoLine   bool   `json:"no_line"`
+}
+
+// charge answers 200 to a grant and 429 to a refusal, with the same body. The
+// same ID again is the same charge.
+func (s *Server) charge(w http.ResponseWriter, r *http.Request) {
+	var body charging
+	if err := readObject(w, r, &body); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if body.Cost == nil {
+		s.fail(w, r, problem(http.StatusBadRequest, "invalid-cost", "cost is missing: "+quota.ErrCost.Error()))
+		return
+	}
+	class := quota.Scheduled
+	switch body.Priority {
+	case "", quota.Scheduled.String():
+	case quota.Interactive.String():
+		class = quota.Interactive
+	default:
+		s.fail(w, r, problem(http.StatusBadRequest, "invalid-priority", fmt.Sprintf("priority %q: it is scheduled or interactive", body.Priority)))
+		return
+	}
+	d, err := s.p.Quotas.Charge(r.Context(), quota.Request{
+		Quota: r.PathValue("name"), ID: body.ID, Cost: *body.Cost, Priority: class, NoLine: body.NoLine,
+	})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	status := http.StatusOK
+	if !d.Granted {
+		status = http.StatusTooManyRequests
+		w.Header().Set("Retry-After", strconv.FormatInt(max(ceilSeconds(d.RetryAfter), 1), 10))
+	}
+	s.answer(w, r, status, ChargeView(d))
+}
+
+func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		ID string `json:"id"`
+	}
+	if err := readObject(w, r, &body); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	n, err := s.p.Quotas.Refund(r.Context(), r.PathValue("name"), body.ID)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, Refund{ID: body.ID, Restored: n})
+}

@@ -1,0 +1,213 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"time"
+
+	"feedwarden/jobs"
+)
+
+// feedRow is a feed on a page.
+type feedRow struct {
+	FeedView
+	Link string
+	Bar  bar
+	Age  string
+	Next moment
+}
+
+func newFeedRow(f FeedView, now time.Time) feedRow {
+	row := feedRow{FeedView: f, Link: "/feeds/" + url.PathEscape(f.Name), Next: relative(f.NextAt, now, "none")}
+	age, ttl := time.Duration(f.AgeMS)*time.Millisecond, time.Duration(f.TTLMS)*time.Millisecond
+	switch {
+	case f.Version == nil:
+		row.Age = "never fetched"
+		row.Bar = bar{Tone: "info", Says: "never fetched"}
+	case ttl <= 0:
+		row.Age = span(age) + ", no ttl"
+		row.Bar = bar{Tone: "good", Says: row.Age}
+	default:
+		row.Age = span(age) + " of " + span(ttl)
+		row.Bar = bar{Percent: share(f.AgeMS, f.TTLMS), Tone: map[string]string{"fresh": "good", "stale": "warn", "updating": "info"}[f.State], Says: "age " + row.Age}
+	}
+	return row
+}
+
+// quotaCard is a quota on a page.
+type quotaCard struct {
+	Name        string
+	Fault       string
+	Remaining   string
+	Blocked     bool
+	Opens       moment
+	BlockReason string
+	Windows     []windowBar
+	Line        string
+	Release     moment
+	Grants      string
+	Refusals    string
+	Waiters     []waiterRow
+}
+
+type windowBar struct {
+	Limit, Used string
+	Bar         bar
+}
+
+type waiterRow struct {
+	Waiter
+	Promised moment
+}
+
+func newQuotaCard(p part[Quota], now time.Time) quotaCard {
+	q := p.View
+	c := quotaCard{Name: p.Name}
+	if p.Err != nil {
+		c.Fault = unreadable
+		return c
+	}
+	c.Remaining = grouped(q.Remaining) + " left"
+	if q.Reserve > 0 {
+		c.Remaining += ", " + grouped(q.Reserve) + " of them for interactive jobs"
+	}
+	c.Blocked, c.Opens, c.BlockReason = q.BlockedUntil != nil, relative(q.BlockedUntil, now, ""), q.BlockReason
+	c.Release = relative(q.NextReleaseAt, now, "nothing is used")
+	c.Grants, c.Refusals = grouped(q.Grants), grouped(q.Refusals)
+	c.Line = "nobody"
+	if q.Line.Waiting > 0 {
+		c.Line = fmt.Sprintf("%s for %s, up to %s", grouped(q.Line.Waiting), grouped(q.Line.Units), span(time.Duration(q.Line.LongestWaitMS)*time.Millisecond))
+	}
+	for _, w := range q.Windows {
+		used := share(w.Used, w.Limit)
+		kept := share(q.Reserve, w.Limit)
+		b := windowBar{
+			Limit: grouped(w.Limit) + " per " + windowName(w), Used: grouped(w.Used) + " used",
+			Bar: bar{Percent: used, Reserve: kept, ReserveFrom: 100 - kept, Tone: toneOf(used)},
+		}
+		b.Bar.Says = b.Used + " of " + b.Limit
+		c.Windows = append(c.Windows, b)
+	}
+	for _, w := range q.Line.First {
+		c.Waiters = append(c.Waiters, waiterRow{w, relative(&w.PromisedAt, now, "")})
+	}
+	return c
+}
+
+// poolCard is a pool on a page.
+type poolCard struct {
+	Name, Policy string
+	Fault        string
+	Eligible     string
+	Total        int
+	Bar          bar
+	Counts       []poolCount
+	NextEligible moment
+	Endpoints    []Endpoint
+}
+
+type poolCount struct {
+	Name string
+	N    int
+	Tone string
+}
+
+// endpointsShown is the largest pool whose endpoints stand on the dashboard.
+const endpointsShown = 30
+
+func (s *Server) newPoolCard(ctx context.Context, p part[Pool], now time.Time) poolCard {
+	v := p.View
+	c := poolCard{Name: p.Name, Policy: v.Policy, Total: v.Total}
+	if p.Err != nil {
+		c.Fault = unreadable
+		return c
+	}
+	c.Eligible = fmt.Sprintf("%s of %s eligible", grouped(int64(v.Eligible)), grouped(int64(v.Total)))
+	c.Bar = bar{Percent: share(int64(v.Eligible), int64(v.Total)), Tone: toneIf(v.Eligible == v.Total, "good", toneIf(v.Eligible > 0, "warn", "bad")), Says: c.Eligible}
+	c.NextEligible = relative(v.NextEligibleAt, now, "")
+	for _, n := range []poolCount{{"Eligible", v.Eligible, ""}, {"Quarantined", v.Quarantined, ""}, {"Auth failed", v.AuthFailed, "bad"}, {"Disabled", v.Disabled, ""}} {
+		if n.N == 0 {
+			n.Tone = ""
+		}
+		c.Counts = append(c.Counts, n)
+	}
+	if v.Total > 0 && v.Total <= endpointsShown {
+		list, err := s.p.Pools.List(ctx, p.Name)
+		if err != nil {
+			s.log.Warn("could not be read", "error", err)
+			c.Fault = unreadable
+		}
+		for _, e := range list {
+			c.Endpoints = append(c.Endpoints, EndpointView(e))
+		}
+	}
+	return c
+}
+
+// scheduleRow is a schedule on a page.
+type scheduleRow struct {
+	ScheduleView
+	Next, Last moment
+	Paused     string
+}
+
+func newScheduleRow(v ScheduleView, now time.Time) scheduleRow {
+	row := scheduleRow{ScheduleView: v, Next: relative(v.NextAt, now, "none"), Last: relative(v.LastAt, now, "none yet")}
+	if v.State == "paused" {
+		row.Paused = "paused"
+		if v.PausedBy != "" {
+			row.Paused += " by " + v.PausedBy
+		}
+		if v.PausedUntil != nil {
+			row.Paused += " until " + v.PausedUntil.UTC().Format("2006-01-02 15:04") + " UTC"
+		}
+	}
+	return row
+}
+
+// jobRow is a job on a page.
+type jobRow struct {
+	jobs.Job
+	Link string // into asynqmon
+	When moment
+	Why  string
+}
+
+func newJobRow(j jobs.Job, now time.Time) jobRow {
+	row := jobRow{Job: j, Link: monitorRoot + "/queues/" + url.PathEscape(j.Queue) + "/tasks/" + url.PathEscape(j.ID), Why: j.LastError}
+	switch {
+	case j.EndedAt != nil:
+		row.When = relative(j.EndedAt, now, "")
+	case j.NextAt != nil:
+		row.When = relative(j.NextAt, now, "")
+	case j.State == jobs.Running:
+		row.When = moment{Text: "now"}
+	default:
+		row.When = moment{Text: "due"}
+	}
+	if why, ok := resultWords(j.Result); ok && row.Why == "" {
+		row.Why = why
+	}
+	return row
+}
+
+// resultWords says what a job brought.
+func resultWords(b json.RawMessage) (string, bool) {
+	var r jobs.Result
+	if len(b) == 0 || json.Unmarshal(b, &r) != nil || r.What == "" {
+		return "", false
+	}
+	text := r.What
+	if r.Version > 0 {
+		text += fmt.Sprintf(": version %d, %s", r.Version, counted(r.Items, "item"))
+	}
+	if r.Units > 0 {
+		text += ", " + counted(int(r.Units), "unit")
+	}
+	if len(r.Via) > 0 {
+		text += ", through " + list(r.Via, 2)
+	}
+	return text, true
+}

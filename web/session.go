@@ -1,0 +1,70 @@
+package web
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"time"
+)
+
+const (
+	cookieName  = "feedwarden_session"
+	sessionLife = 12 * time.Hour
+)
+
+// A session is nothing but its cookie: which token, until when, and a MAC whose
+// key is made from that token's hash. So web servers with the same tokens
+// accept each other's, and a token that is taken away ends its sessions.
+//
+//	8 bytes of the token's ID | 8 bytes of the end, Unix seconds | 32 bytes of MAC
+const (
+	idSize      = 8
+	sessionSize = idSize + 8 + sha256.Size
+)
+
+func (k key) derive(purpose string, data []byte) []byte {
+	m := hmac.New(sha256.New, k.hash[:])
+	m.Write([]byte("feedwarden " + purpose + "\x00"))
+	m.Write(data)
+	return m.Sum(nil)
+}
+
+// seal makes a session of a token that ends at end.
+func (k key) seal(end time.Time) string {
+	b := append(make([]byte, 0, sessionSize), k.derive("id", nil)[:idSize]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(max(end.Unix(), 0)))
+	b = append(b, k.derive("session", b)...)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// session finds the token of a cookie whose MAC is right and whose end is to come.
+func (a *access) session(value string) (key, bool) {
+	b, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil || len(b) != sessionSize {
+		return key{}, false
+	}
+	said, mac := b[:idSize+8], b[idSize+8:]
+	end := time.Unix(int64(min(binary.BigEndian.Uint64(said[idSize:]), 1<<40)), 0)
+	for _, k := range a.keys {
+		if hmac.Equal(k.derive("id", nil)[:idSize], said[:idSize]) && hmac.Equal(k.derive("session", said), mac) {
+			return k, a.now().Before(end)
+		}
+	}
+	return key{}, false
+}
+
+func (a *access) cookie(r *http.Request, k key) *http.Cookie {
+	c := a.noCookie(r)
+	c.Value, c.MaxAge = k.seal(a.now().Add(sessionLife)), int(sessionLife.Seconds())
+	return c
+}
+
+// noCookie ends a session in the browser that has it.
+func (a *access) noCookie(r *http.Request) *http.Cookie {
+	return &http.Cookie{
+		Name: cookieName, Path: "/", MaxAge: -1,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
+	}
+}

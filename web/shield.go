@@ -1,0 +1,86 @@
+package web
+
+import (
+	"net/http"
+	"runtime/debug"
+	"strings"
+)
+
+// pagePolicy is the CSP of our own pages: no script and no style but our files.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// dataPolicy is the CSP of everything that is no page: should a browser show
+// it, it runs nothing and belongs to nobody.
+const dataPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+
+// shield is the outermost layer: headers that every answer carries, the name
+// by which we were called, and where a browser's POST comes from.
+func (s *Server) shield(next http.Handler) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		w := &begun{ResponseWriter: to}
+		h := w.Header()
+		h.Set("Content-Security-Policy", dataPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		// same-origin rather than no-referrer: under the latter a browser's form sends "Origin: null".
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+
+		defer s.survive(w, r)
+		if !s.hosts.ours(r) {
+			s.fail(w, r, problem(http.StatusMisdirectedRequest, "host", "this server does not go by that name; its names are localhost, the address it listens on, and web.hosts"))
+			return
+		}
+		if err := crossOrigin.Check(r); err != nil {
+			s.fail(w, r, problem(http.StatusForbidden, "cross-origin", "a page of another site may not do this"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// begun notes whether an answer has begun.
+type begun struct {
+	http.ResponseWriter
+	yes bool
+}
+
+func (b *begun) WriteHeader(status int) {
+	b.yes = true
+	b.ResponseWriter.WriteHeader(status)
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	b.yes = true
+	return b.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach what is beneath.
+func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+// survive turns a panic of a handler into a 500, or, when the answer has begun,
+// into the end of the connection: a cut answer must not look like a whole one.
+func (s *Server) survive(w *begun, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+		panic(v)
+	}
+	s.log.Error("a handler panicked", "method", r.Method, "route", r.Pattern, "panic", v, "stack", stack())
+	if w.yes {
+		panic(http.ErrAbortHandler)
+	}
+	s.fail(w, r, problem(http.StatusInternalServerError, "internal", "the server's log says what went wrong"))
+}
+
+func stack() string {
+	const most = 4 << 10
+	text := strings.TrimSpace(string(debug.Stack()))
+	return text[:min(len(text), most)]
+}

@@ -1,0 +1,43 @@
+# Targets: test (everything that CI asks for), unit, lint, bench, demo, build, soak.
+
+GO          ?= go
+LINT        ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+TESTTIMEOUT ?= 12m
+
+.PHONY: test unit lint deps bench demo build soak fuzz clean
+
+test: deps lint
+	$(GO) vet ./...
+	$(GO) test -race -timeout $(TESTTIMEOUT) ./...
+
+# The same tests again without the checks around them.
+unit:
+	$(GO) test -race -timeout $(TESTTIMEOUT) ./...
+
+# What the tests start for real; installed with apt where it is missing.
+deps:
+	./.ci/deps
+
+lint:
+	$(LINT) run
+
+bench:
+	$(GO) run ./internal/bench
+
+demo:
+	$(GO) run ./cmd/feedwarden demo
+
+build:
+	$(GO) build -trimpath -o feedwarden ./cmd/feedwarden
+
+# Longer searches: fuzzers and models, some minutes each.
+FUZZTIME ?= 30s
+fuzz:
+	./.ci/fuzz $(FUZZTIME)
+
+soak:
+	RAPID_CHECKS=2000 $(GO) test -race -timeout 60m ./...
+	$(MAKE) fuzz FUZZTIME=2m
+
+clean:
+	rm -f feedwarden

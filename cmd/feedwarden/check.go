@@ -1,0 +1,31 @@
+package main
+
+import "fmt"
+
+type checkCmd struct{}
+
+func (checkCmd) Run(e *env) error {
+	f, err := e.load()
+	if err != nil {
+		return err
+	}
+	scheduled := 0
+	for _, feed := range f.Feeds {
+		if feed.Schedule != "" {
+			scheduled++
+		}
+	}
+	if e.json {
+		return e.line(map[string]any{"file": f.Path, "ok": true, "feeds": len(f.Feeds), "scheduled": scheduled, "quotas": len(f.Quotas), "pools": len(f.Pools)})
+	}
+	fmt.Fprintf(e.out, "%s is well formed: %s (%d scheduled), %s, %s.\n", f.Path,
+		count(len(f.Feeds), "feed"), scheduled, count(len(f.Quotas), "quota"), count(len(f.Pools), "pool"))
+	return nil
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+	"time"
+
+	"go.uber.org/fx"
+
+	"feedwarden/internal/config"
+	"feedwarden/internal/demo"
+	"feedwarden/internal/units"
+	"feedwarden/jobs"
+	"feedwarden/jobs/feed"
+	"feedwarden/quota"
+	"feedwarden/web"
+)
+
+type demoCmd struct {
+	Listen string `help:"Address of the dashboard and API. Default: 127.0.0.1:8080, or a free port where that is taken." placeholder:"ADDR"`
+	For    string `help:"End by itself after this time; until Ctrl-C by default." placeholder:"DUR"`
+}
+
+// The demo's quota and its upstream's are the same; the upstream's window is a
+// little shorter, since the wire delays some requests and hurries others.
+const (
+	demoLimit  = 30
+	demoWindow = 20 * time.Second
+	demoSlack  = time.Second
+	demoFresh  = 20 * time.Second // from here on every feed is to be fresh
+)
+
+//go:embed demo.yaml.tmpl
+var demoConfig string
+
+func (c *demoCmd) Run(e *env) error {
+	ctx := e.ctx
+	if c.For != "" {
+		d, err := units.ParseDuration(c.For)
+		if err != nil || d <= 0 {
+			return usageError("--for %s: a duration such as 30s is wanted", c.For)
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
+	}
+	listen, err := demoAddress(c.Listen)
+	if err != nil {
+		return err
+	}
+	world, err := demo.StartWorld(context.WithoutCancel(ctx), demo.Options{
+		Limit: demoLimit, Window: demoWindow, Slack: demoSlack, Period: 10 * time.Second, User: "demo", Password: "proxy-pass",
+	})
+	if err != nil {
+		return err
+	}
+	defer world.Close()
+	dir, err := os.MkdirTemp("", "feedwarden-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path, err := writeDemo(dir, listen, world)
+	if err != nil {
+		return err
+	}
+	file, err := config.Load(path, os.LookupEnv)
+	if err != nil {
+		return fmt.Errorf("the demo's own config: %w", err)
+	}
+	return runDemo(ctx, e, translate(file), path, world)
+}
+
+// demoAddress is where the demo listens; the usual port may be taken.
+func demoAddress(asked string) (string, error) {
+	if asked != "" {
+		if _, _, err := net.SplitHostPort(asked); err != nil {
+			return "", usageError("--listen %s: an address such as 127.0.0.1:8080 is wanted", asked)
+		}
+		return asked, nil
+	}
+	const usual = "127.0.0.1:8080"
+	l, err := net.Listen("tcp", usual) //nolint:noctx // a probe that does not wait
+	if err != nil {
+		l, err = net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // the same
+		if err != nil {
+			return "", err
+		}
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// writeDemo writes the demo's config and proxy list, so that other commands
+// can be tried on it while it runs.
+func writeDemo(dir, listen string, world *demo.World) (string, error) {
+	var list strings.Builder
+	for _, u := range world.ProxyURLs() {
+		fmt.Fprintln(&list, u.String())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "proxies.txt"), []byte(list.String()), 0o600); err != nil {
+		return "", err
+	}
+	t, err := template.New("demo").Parse(demoConfig)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, map[string]any{
+		"Listen": listen, "BaseURL": world.Upstream.BaseURL(), "FeedURL": world.Upstream.FeedURL(),
+		"Limit": demoLimit, "Window": units.FormatDuration(demoWindow),
+	})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "feedwarden.yaml")
+	return path, os.WriteFile(path, b.Bytes(), 0o600)
+}
+
+func runDemo(ctx context.Context, e *env, s settings, path string, world *demo.World) error {
+	begun := time.Now()
+	var (
+		client *jobs.Client
+		store  *feed.Store
+		limits *quota.Limiter
+		server *web.Server
+	)
+	log := slog.New(newDemoLog(e.out, e.colour))
+	app := fx.New(graph(s, log, allRoles), fx.Populate(&client, &store, &limits, &server))
+	if err := app.Err(); err != nil {
+		return plain(err)
+	}
+	startCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.StartTimeout())
+	err := app.Start(startCtx)
+	cancel()
+	if err != nil {
+		return plain(err)
+	}
+	url := "http://" + server.Addr().String()
+	fmt.Fprintf(e.out, `
+Feedwarden demo: eight trending feeds and one RSS feed, two http proxies and a socks5 proxy,
+%d units per %s for the eight. All of it runs in this process. Ctrl-C ends it.
+
+  dashboard   %s/
+  a feed      %s/v1/feeds/trending-bd
+  asynqmon    %s/monitor/
+  metrics     %s/metrics
+  its config  %s
+  try also    feedwarden --config %s feeds list
+
+`, demoLimit, units.FormatDuration(demoWindow), url, url, url, url, path, path)
+	watch := watchDemo(ctx, client, store, begun)
+	var died error
+	select {
+	case <-ctx.Done():
+	case sig := <-app.Wait():
+		died = &exitError{max(sig.ExitCode, 1), errors.New("a part of the demo ended by itself")}
+	}
+	summary := demoSummary(context.WithoutCancel(ctx), client, store, limits, world, begun, <-watch)
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.StopTimeout())
+	defer cancel()
+	if err := app.Stop(stopCtx); err != nil {
+		return plain(err)
+	}
+	fmt.Fprint(e.out, summary)
+	return died
+}
+
+// watchDemo looks every half second, from second 20 on, for feeds that are not
+// fresh. Its answer comes when ctx ends.
+func watchDemo(ctx context.Context, client *jobs.Client, store *feed.Store, begun time.Time) <-chan int {
+	out := make(chan int, 1)
+	go func() {
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		stale := 0
+		for {
+			select {
+			case <-ctx.Done():
+				out <- stale
+				return
+			case <-tick.C:
+			}
+			if time.Since(begun) < demoFresh {
+				continue
+			}
+			for _, f := range client.Feeds() {
+				if h, err := store.Head(ctx, f.Name); err == nil && h.State(time.Now(), f.TTL) != "fresh" {
+					stale++
+				}
+			}
+		}
+	}()
+	return out
+}
+
+// demoSummary tells what the run came to; the upstream's count is its own.
+func demoSummary(ctx context.Context, client *jobs.Client, store *feed.Store, limits *quota.Limiter, world *demo.World, begun time.Time, stale int) string {
+	var b strings.Builder
+	up := world.Upstream.Stats()
+	fmt.Fprintf(&b, "\nAfter %s:\n", span(time.Since(begun)))
+	fresh, feeds := 0, client.Feeds()
+	for _, f := range feeds {
+		if h, err := store.Head(ctx, f.Name); err == nil && h.State(time.Now(), f.TTL) == "fresh" {
+			fresh++
+		}
+	}
+	fmt.Fprintf(&b, "  feeds      %d of %d fresh", fresh, len(feeds))
+	if time.Since(begun) > demoFresh {
+		fmt.Fprintf(&b, "; seen not fresh after second %d: %d times", int(demoFresh.Seconds()), stale)
+	}
+	fmt.Fprintln(&b)
+	if st, err := limits.State(ctx, "youtube"); err == nil {
+		fmt.Fprintf(&b, "  quota      %d granted, %d refused; every refusal snoozed until its own instant\n", st.Grants, st.Refusals)
+	}
+	if n, err := client.Counters(ctx); err == nil {
+		fmt.Fprintf(&b, "  jobs       %d done, %d snoozes, %d failed\n", n[string(jobs.Done)], n[string(jobs.Snoozed)], n[string(jobs.Failed)])
+	}
+	fmt.Fprintf(&b, "  upstream   its own count: %d requests to the API, at most %d of %d units in any %s, quotaExceeded said %d times\n",
+		up.API, up.Peak, up.Limit, units.FormatDuration(up.Window), up.Refused)
+	fmt.Fprintf(&b, "  proxies    %s\n", shares(up.ByVia))
+	return b.String()
+}

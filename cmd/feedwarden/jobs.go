@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"feedwarden/jobs"
+)
+
+type jobsCmd struct {
+	List   jobsListCmd   `cmd:"" help:"List jobs: the living, then the ended, newest first."`
+	Get    jobsGetCmd    `cmd:"" help:"Show one job."`
+	Cancel jobsCancelCmd `cmd:"" help:"End a job for good."`
+}
+
+type jobsListCmd struct {
+	Feed  string `help:"Only jobs of this feed."`
+	State string `help:"Only jobs in this state: pending, scheduled, snoozed, running, retrying, done, failed, expired, cancelled."`
+	Limit int    `help:"At most so many, up to 1000." default:"100"`
+	Page  int    `help:"Which page." default:"1"`
+}
+
+func (c *jobsListCmd) Run(e *env) error {
+	if c.State != "" && !slices.Contains(jobs.States, jobs.State(c.State)) {
+		words := make([]string, len(jobs.States))
+		for i, s := range jobs.States {
+			words[i] = string(s)
+		}
+		return usageError("--state %s: it is one of %s", c.State, strings.Join(words, ", "))
+	}
+	return e.with(func(s *session) error {
+		list, err := s.jobs.List(s.ctx, jobs.Filter{Feed: c.Feed, State: jobs.State(c.State), Limit: c.Limit, Page: c.Page})
+		if err != nil {
+			return err
+		}
+		t := e.table("no jobs", jobHeader...)
+		for _, j := range list {
+			if err := t.add(jobLine(j), jobCells(j)...); err != nil {
+				return err
+			}
+		}
+		return t.flush()
+	})
+}
+
+type jobsGetCmd struct {
+	ID string `arg:"" help:"The job's ID."`
+}
+
+func (c *jobsGetCmd) Run(e *env) error {
+	return e.with(func(s *session) error {
+		j, err := s.jobs.Get(s.ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		t := e.table("", jobHeader...)
+		if err := t.add(jobLine(j), jobCells(j)...); err != nil {
+			return err
+		}
+		return t.flush()
+	})
+}
+
+type jobsCancelCmd struct {
+	ID string `arg:"" help:"The job's ID."`
+}
+
+func (c *jobsCancelCmd) Run(e *env) error {
+	return e.with(func(s *session) error {
+		j, err := s.jobs.Cancel(s.ctx, c.ID)
+		var ended *jobs.EndedError
+		if errors.As(err, &ended) && ended.State == jobs.Cancelled {
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		if j.State == jobs.Running {
+			fmt.Fprintln(e.errOut, "its run is told to stop")
+		}
+		t := e.table("", jobHeader...)
+		if err := t.add(jobLine(j), jobCells(j)...); err != nil {
+			return err
+		}
+		return t.flush()
+	})
+}

@@ -1,0 +1,64 @@
+// Command feedwarden keeps scheduled feeds fresh without overrunning an API
+// budget. One binary has every role: serve, worker, scheduler, web, and the
+// commands that look and act.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program: it answers the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	var cli CLI
+	env := newEnv(ctx, in, out, errOut)
+	exited, code := false, 0
+	parser, err := kong.New(&cli,
+		kong.Name("feedwarden"),
+		kong.Description("Keeps scheduled feeds fresh without ever overrunning an API budget."),
+		kong.UsageOnError(),
+		kong.Writers(out, errOut),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.Vars{"version": version()},
+		kong.Exit(func(c int) { exited, code = true, c }),
+	)
+	if err != nil {
+		fmt.Fprintln(errOut, "feedwarden:", err)
+		return exitFailed
+	}
+	env.model = parser.Model
+	args = waitFlag(args)
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if exited {
+		return code
+	}
+	if err != nil {
+		var pe *kong.ParseError
+		if errors.As(err, &pe) && pe.Context != nil {
+			fmt.Fprintf(errOut, "feedwarden: %v\nTry: feedwarden %s --help\n", err, pe.Context.Command())
+		} else {
+			fmt.Fprintf(errOut, "feedwarden: %v\n", err)
+		}
+		return exitUsage
+	}
+	env.configure(&cli)
+	err = k.Run(env, &cli)
+	return env.exitCode(err)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// table collects rows for a person, or prints objects for a program: a command
+// adds both and env.json decides.
+type table struct {
+	e      *env
+	tw     *tabwriter.Writer
+	rows   int
+	header []string
+	empty  string // what to say, on standard error, when there is no row
+}
+
+func (e *env) table(empty string, header ...string) *table {
+	return &table{e: e, tw: tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0), header: header, empty: empty}
+}
+
+// add writes one object as a JSON line, or its cells as a row.
+func (t *table) add(object any, cells ...string) error {
+	t.rows++
+	if t.e.json {
+		return t.e.line(object)
+	}
+	if t.rows == 1 {
+		fmt.Fprintln(t.tw, strings.Join(t.header, "\t"))
+	}
+	for i := range cells {
+		cells[i] = oneLine(cells[i])
+	}
+	fmt.Fprintln(t.tw, strings.Join(cells, "\t"))
+	return nil
+}
+
+func (t *table) flush() error {
+	if t.rows == 0 && !t.e.json {
+		fmt.Fprintln(t.e.errOut, t.empty)
+	}
+	return t.tw.Flush()
+}
+
+// line prints one object as JSON on a line.
+func (e *env) line(object any) error {
+	enc := json.NewEncoder(e.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(object)
+}
+
+// oneLine keeps control characters of other people's texts out of a terminal.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// clip shortens a text for a table's cell.
+func clip(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}
+
+// span is a duration as a person reads it: 350ms, 12s, 4m10s, 3h5m, 2d4h.
+func span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + span(-d)
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	h := int(d.Hours())
+	return fmt.Sprintf("%dd%dh", h/24, h%24)
+}
+
+// instant is a time for a person: the clock alone when it is near.
+func instant(t *time.Time, now time.Time) string {
+	if t == nil || t.IsZero() {
+		return "—"
+	}
+	if d := t.Sub(now); d.Abs() < 20*time.Hour {
+		return t.Local().Format("15:04:05")
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "—"
+	}
+	return s
+}

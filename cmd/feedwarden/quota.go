@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"feedwarden/internal/units"
+	"feedwarden/quota"
+	"feedwarden/web"
+)
+
+type quotaCmd struct {
+	List    quotaListCmd    `cmd:"" help:"Every quota: used, remaining, who waits."`
+	Show    quotaShowCmd    `cmd:"" help:"One quota with the line before it."`
+	Charge  quotaChargeCmd  `cmd:"" help:"Take units, as any script may that shares the budget. Refused: exit 75 and retry_after_ms."`
+	Refund  quotaRefundCmd  `cmd:"" help:"Give a charge's units back, or leave the line."`
+	Block   quotaBlockCmd   `cmd:"" help:"Close a quota for everybody for a time."`
+	Unblock quotaUnblockCmd `cmd:"" help:"Open it again."`
+}
+
+var quotaHeader = []string{"QUOTA", "USED", "REMAINING", "NEXT RELEASE", "WAITING", "GRANTS", "REFUSALS", "BLOCKED UNTIL"}
+
+func quotaCells(s quota.State) []string {
+	var used []string
+	for _, w := range s.Windows {
+		per := units.FormatDuration(w.Per)
+		if w.Calendar != "" {
+			per = w.Calendar
+		}
+		used = append(used, fmt.Sprintf("%d/%d per %s", w.Used, w.Limit, per))
+	}
+	blocked := "—"
+	if !s.BlockedUntil.IsZero() {
+		blocked = instant(&s.BlockedUntil, s.Now)
+	}
+	return []string{s.Name, strings.Join(used, ", "), fmt.Sprint(s.Remaining), instant(&s.NextRelease, s.Now),
+		fmt.Sprint(s.Scheduled.Waiting + s.Interactive.Waiting), fmt.Sprint(s.Grants), fmt.Sprint(s.Refusals), blocked}
+}
+
+type quotaListCmd struct{}
+
+func (quotaListCmd) Run(e *env) error {
+	return e.with(func(s *session) error {
+		t := e.table("the config has no quotas", quotaHeader...)
+		for _, name := range s.quotas.Names() {
+			st, err := s.quotas.State(s.ctx, name)
+			if err != nil {
+				return err
+			}
+			if err := t.add(web.QuotaView(st), quotaCells(st)...); err != nil {
+				return err
+			}
+		}
+		return t.flush()
+	})
+}
+
+type quotaShowCmd struct {
+	Name string `arg:"" help:"The quota."`
+}
+
+func (c *quotaShowCmd) Run(e *env) error {
+	return e.with(func(s *session) error {
+		st, err := s.quotas.State(s.ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		t := e.table("", quotaHeader...)
+		if err := t.add(web.QuotaView(st), quotaCells(st)...); err != nil {
+			return err
+		}
+		if err := t.flush(); err != nil || e.json || len(st.Waiters) == 0 {
+			return err
+		}
+		fmt.Fprintln(e.out)
+		line := e.table("", "PLACE", "CLASS", "CHARGE", "COST", "PROMISED", "WAITS SINCE")
+		for _, w := range st.Waiters {
+			err := line.add(nil, fmt.Sprint(w.Position), w.Priority.String(), w.ID, fmt.Sprint(w.Cost), instant(&w.Promised, st.Now), span(st.Now.Sub(w.Since)))
+			if err != nil {
+				return err
+			}
+		}
+		return line.flush()
+	})
+}
+
+type quotaChargeCmd struct {
+	Name     string `arg:"" help:"The quota."`
+	Cost     string `required:"" help:"Units to take." placeholder:"N"`
+	ID       string `name:"id" required:"" help:"Names this charge: the same ID asked twice is charged once."`
+	Priority string `help:"interactive or scheduled: the line to stand in." enum:"interactive,scheduled" default:"interactive"`
+	NoLine   bool   `help:"Refused, take no place in the line."`
+}
+
+func (c *quotaChargeCmd) Run(e *env) error {
+	cost, err := quota.ParseCost(c.Cost)
+	if err != nil {
+		return usageError("--cost %s: a whole number of units is wanted, 1 or more", c.Cost)
+	}
+	priority := quota.Interactive
+	if c.Priority == "scheduled" {
+		priority = quota.Scheduled
+	}
+	return e.with(func(s *session) error {
+		d, err := s.quotas.Charge(s.ctx, quota.Request{Quota: c.Name, ID: c.ID, Cost: cost, Priority: priority, NoLine: c.NoLine})
+		if err != nil {
+			return err
+		}
+		if e.json {
+			if err := e.line(web.ChargeView(d)); err != nil {
+				return err
+			}
+		}
+		switch {
+		case d.Granted && !e.json:
+			fmt.Fprintf(e.out, "granted: %d of quota %s\n", d.Cost, c.Name)
+		case !d.Granted:
+			place := ""
+			if d.Position > 0 {
+				place = fmt.Sprintf(", place %d in the line", d.Position)
+			}
+			return &exitError{exitRefused, fmt.Errorf("refused (%s): try again in %s%s", d.Reason, d.RetryAfter, place)}
+		}
+		return nil
+	})
+}
+
+type quotaRefundCmd struct {
+	Name string `arg:"" help:"The quota."`
+	ID   string `name:"id" required:"" help:"The charge."`
+}
+
+func (c *quotaRefundCmd) Run(e *env) error {
+	return e.with(func(s *session) error {
+		n, err := s.quotas.Refund(s.ctx, c.Name, c.ID)
+		if err != nil {
+			return err
+		}
+		if e.json {
+			return e.line(web.Refund{ID: c.ID, Restored: n})
+		}
+		fmt.Fprintf(e.out, "%d given back\n", n)
+		return nil
+	})
+}
+
+type quotaBlockCmd struct {
+	Name   string `arg:"" help:"The quota."`
+	For    string `required:"" help:"How long." placeholder:"DUR"`
+	Reason string `help:"Why, for those who look." default:"by hand"`
+}
+
+func (c *quotaBlockCmd) Run(e *env) error {
+	d, err := units.ParseDuration(c.For)
+	if err != nil || d <= 0 {
+		return usageError("--for %s: a duration such as 10m or 1d is wanted", c.For)
+	}
+	return e.with(func(s *session) error {
+		if err := s.quotas.Block(s.ctx, c.Name, d, c.Reason); err != nil {
+			return err
+		}
+		return c.show(s, time.Now().Add(d))
+	})
+}
+
+func (c *quotaBlockCmd) show(s *session, until time.Time) error {
+	if s.json {
+		return s.line(map[string]any{"name": c.Name, "blocked_until": until.UTC(), "reason": c.Reason})
+	}
+	fmt.Fprintf(s.out, "quota %s is closed until %s at least\n", c.Name, instant(&until, time.Now()))
+	return nil
+}
+
+type quotaUnblockCmd struct {
+	Name string `arg:"" help:"The quota."`
+}
+
+func (c *quotaUnblockCmd) Run(e *env) error {
+	return e.with(func(s *session) error {
+		if err := s.quotas.Unblock(s.ctx, c.Name); err != nil {
+			return err
+		}
+		if e.json {
+			return e.line(map[string]any{"name": c.Name, "blocked_until": nil})
+		}
+		fmt.Fprintf(e.out, "quota %s is open\n", c.Name)
+		return nil
+	})
+}

@@ -1,0 +1,23 @@
+package main
+
+import "go.uber.org/fx"
+
+type (
+	serveCmd     struct{}
+	workerCmd    struct{}
+	schedulerCmd struct{}
+	webCmd       struct{}
+)
+
+func (serveCmd) Run(e *env) error     { return e.runRoles(allRoles) }
+func (workerCmd) Run(e *env) error    { return e.runRoles(roles{worker: true}) }
+func (schedulerCmd) Run(e *env) error { return e.runRoles(roles{scheduler: true}) }
+func (webCmd) Run(e *env) error       { return e.runRoles(roles{web: true}) }
+
+func (e *env) runRoles(r roles) error {
+	f, err := e.load()
+	if err != nil {
+		return err
+	}
+	return runApp(e.ctx, fx.New(graph(translate(f), e.log, r)))
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/fx"
+
+	"feedwarden/allocation"
+	"feedwarden/internal/redisconn"
+	"feedwarden/jobs"
+	"feedwarden/jobs/feed"
+	"feedwarden/quota"
+	"feedwarden/scheduler"
+)
+
+// session is what a command that looks or acts has: the parts, on a Redis that
+// is open until the command ends.
+type session struct {
+	*env
+	ctx       context.Context
+	settings  settings
+	rdb       redis.UniversalClient
+	conn      *redisconn.Conn
+	jobs      *jobs.Client
+	feeds     *feed.Store
+	quotas    *quota.Limiter
+	pools     *allocation.Pools
+	schedules *schedules
+}
+
+// with opens a session for f. A command's own log is quiet: warnings and worse.
+func (e *env) with(f func(*session) error) error {
+	file, err := e.load()
+	if err != nil {
+		return err
+	}
+	s := &session{env: e, ctx: e.ctx, settings: translate(file)}
+	log := quieter(e.log)
+	app := fx.New(
+		base(s.settings, log),
+		fx.StartTimeout(90*time.Second), fx.StopTimeout(15*time.Second),
+		scheduler.Module, fx.Provide(newSchedules, enqueuer),
+		fx.Populate(&s.rdb, &s.conn, &s.jobs, &s.feeds, &s.quotas, &s.pools, &s.schedules),
+	)
+	if err := app.Err(); err != nil {
+		return plain(err)
+	}
+	startCtx, cancel := context.WithTimeout(e.ctx, app.StartTimeout())
+	err = app.Start(startCtx)
+	cancel()
+	if err != nil {
+		return plain(err)
+	}
+	err = f(s)
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), app.StopTimeout())
+	defer cancel()
+	if serr := app.Stop(stopCtx); err == nil && serr != nil {
+		return plain(serr)
+	}
+	return err
+}
+
+// enqueuer is the scheduler's way to jobs: their client.
+func enqueuer(c *jobs.Client) scheduler.Enqueuer { return c }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"feedwarden/allocation"
+	"feedwarden/internal/config"
+	"feedwarden/internal/redisconn"
+	"feedwarden/jobs"
+	"feedwarden/jobs/fetch"
+	"feedwarden/quota"
+	"feedwarden/scheduler"
+	"feedwarden/web"
+)
+
+// settings is the config file as the packages want it: only this file knows both.
+type settings struct {
+	redis   redisconn.Config
+	quotas  []quota.Config
+	pools   []allocation.Config
+	lists   map[string]string // pool → file of its endpoints
+	jobs    jobs.Config
+	fetch   fetch.Config
+	entries []scheduler.Entry
+	web     web.Config
+}
+
+func translate(f *config.File) settings {
+	return settings{
+		redis:   redisconn.Config{URL: f.Redis.URL.Reveal(), Data: f.Redis.Data},
+		quotas:  quotas(f),
+		pools:   pools(f),
+		lists:   lists(f),
+		jobs:    jobsConfig(f),
+		entries: entries(f),
+		fetch: fetch.Config{
+			UserAgent: f.Fetch.UserAgent, Timeout: f.Fetch.Timeout, MaxBody: f.Fetch.MaxBody,
+			AllowPrivate: f.Fetch.AllowPrivate, AllowHosts: f.Fetch.AllowHosts,
+		},
+		web: webConfig(f),
+	}
+}
+
+func quotas(f *config.File) []quota.Config {
+	out := make([]quota.Config, 0, len(f.Quotas))
+	for _, q := range f.Quotas {
+		c := quota.Config{Name: q.Name, Reserve: q.Reserve, Grace: q.Grace}
+		for _, w := range q.Windows {
+			c.Windows = append(c.Windows, quota.Window{Limit: w.Limit, Per: w.Per, Calendar: w.Calendar, Location: w.Location})
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func pools(f *config.File) []allocation.Config {
+	out := make([]allocation.Config, 0, len(f.Pools))
+	for _, p := range f.Pools {
+		out = append(out, allocation.Config{
+			Name: p.Name, Policy: p.Policy, Alone: p.Alone, Start: p.Start, Cap: p.Cap, Lease: p.Lease, Gateway: p.Gateway,
+			Quarantine:   allocation.QuarantineConfig{Base: p.Quarantine.Base, Max: p.Quarantine.Max, BlameTargetAbove: p.Quarantine.BlameTargetAbove},
+			AllowPrivate: p.AllowPrivate,
+		})
+	}
+	return out
+}
+
+func lists(f *config.File) map[string]string {
+	out := map[string]string{}
+	for _, p := range f.Pools {
+		if p.List != "" {
+			out[p.Name] = p.List
+		}
+	}
+	return out
+}
+
+func jobsConfig(f *config.File) jobs.Config {
+	c := jobs.Config{
+		QueueLimits: map[string]int64{}, Concurrency: f.Worker.Concurrency, InteractiveSlots: f.Worker.InteractiveSlots,
+		Shutdown: f.Worker.Shutdown, FetchTimeout: f.Fetch.Timeout,
+	}
+	for name, q := range f.Queues {
+		c.QueueLimits[name] = q.Limit
+	}
+	for _, e := range f.Feeds {
+		c.Feeds = append(c.Feeds, jobs.Feed{
+			Name: e.Name, Entry: e.Entry,
+			Source: e.SourceConfig(),
+			Quota:  e.Quota, Cost: e.Cost, Pool: e.Pool, Attempts: e.Attempts, MaxSnooze: e.MaxSnooze, Expires: e.Expires,
+			History: e.History, TTL: e.TTL, Schedule: e.Schedule, Timezone: e.Timezone,
+		})
+	}
+	return c
+}
+
+func entries(f *config.File) []scheduler.Entry {
+	var out []scheduler.Entry
+	for _, e := range f.Feeds {
+		if e.Schedule == "" {
+			continue
+		}
+		phase := time.Duration(0)
+		if e.Of > 1 {
+			phase = e.Spread * time.Duration(e.Index) / time.Duration(e.Of)
+		}
+		out = append(out, scheduler.Entry{
+			Name: e.Name, Expression: e.Schedule, Timezone: e.Timezone, Feed: e.Name, Jitter: e.Jitter, Phase: phase,
+			CatchUp: scheduler.CatchUp{Policy: e.CatchUp.Policy, Within: e.CatchUp.Within}, Overlap: e.Overlap,
+		})
+	}
+	return out
+}
+
+func webConfig(f *config.File) web.Config {
+	c := web.Config{Listen: f.Web.Listen, Hosts: f.Web.Hosts, Insecure: f.Web.Insecure, Version: version()}
+	for _, t := range f.Web.Tokens {
+		c.Tokens = append(c.Tokens, web.Token{Name: t.Name, Token: t.Token.Reveal(), Role: web.Role(strings.ToLower(t.Role))})
+	}
+	return c
+}

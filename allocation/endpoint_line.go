@@ -96,7 +96,7 @@ func colonHost(text string) string {
 
 // hostFirst reads host:port:user:password; all after the third colon is the password.
 func (o ListOptions) hostFirst(text string) (*url.URL, error) {
-	host, rest := "", text
+	var host, rest string
 	if end := strings.IndexByte(text, ']'); strings.HasPrefix(text, "[") && end > 0 {
 		host, rest = text[:end+1], strings.TrimPrefix(text[end+1:], ":")
 	} else {

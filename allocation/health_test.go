@@ -13,9 +13,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// failures are the outcomes that are the endpoint's own.
-var failures = []allocation.Outcome{allocation.Connect, allocation.TLS, allocation.Timeout, allocation.Reset, allocation.Ban}
-
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -85,7 +85,7 @@ func ParseList(r io.Reader, o ListOptions, each func(line int, u *url.URL, err e
 			o.line(string(line), func(u *url.URL, err error) { each(n, u, err) })
 		}
 		if err != nil {
-			return nil
+			return nil //nolint:nilerr // io.EOF: any other was told of above
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (d *Desk) Do(ctx context.Context, b *Batch) ([]*redis.Cmd, error) {
 	d.waiting = append(d.waiting, o)
 	if d.out < flights {
 		d.out++
-		go d.fly()
+		go d.fly() //nolint:contextcheck // a round trip carries many callers; it outlives the one who began it
 	}
 	d.mu.Unlock()
 	select {

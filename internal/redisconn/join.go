@@ -41,7 +41,7 @@ func newJoinRecord(server, network, address string) joinRecord {
 
 // write replaces the file as a whole, readable by its owner alone.
 func (r joinRecord) write(path string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := json.MarshalIndent(r, "", "  ") //nolint:gosec // the password is what the file is for; mode 0600
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 		if err != nil {
 			return nil, fail(err, nil)
 		}
-		resp, body, p, err := c.hop(ctx, tr, checked, header)
+		resp, body, p, err := c.hop(ctx, tr, checked, header) //nolint:bodyclose // hop has read and closed it
 		if err != nil {
 			return nil, fail(err, p)
 		}

@@ -29,7 +29,7 @@ func dialFor(d *net.Dialer, open *atomic.Int64) func(ctx context.Context, networ
 		if !ok {
 			owner = ctx
 		}
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(ctx) //nolint:contextcheck // net/http dials under a context of its own
 		defer cancel()
 		defer context.AfterFunc(owner, cancel)()
 		c, err := d.DialContext(ctx, network, addr)

@@ -67,7 +67,7 @@ type list[T any] []T
 func (l *list[T]) UnmarshalJSON(b []byte) error {
 	var raw []json.RawMessage
 	if json.Unmarshal(b, &raw) != nil {
-		return nil
+		return nil //nolint:nilerr // reads as empty, as said above
 	}
 	for _, r := range raw {
 		var v T

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"feedwarden/internal/demo"
+	"feedwarden/internal/testredis"
 )
 
 const roadConfig = `
@@ -302,5 +303,64 @@ feeds:
 		if err != nil || len(strings.Split(strings.TrimSpace(string(out)), "\n")) < 3 {
 			t.Errorf("%s: %v\n%s", script, err, out)
 		}
+	}
+}
+
+func TestRoadOnSentinelClusterTLSAndAnACLUser(t *testing.T) {
+	t.Parallel()
+	sentinels := testredis.Sentinel(t, testredis.SentinelOptions{Password: "canary-primary"})
+	cluster := testredis.Cluster(t)
+	secure, certs := testredis.TLS(t, false)
+	acl := testredis.ACL(t, "feeds", "canary-user", "~*", "&*", "+@all")
+	for kind, url := range map[string]string{
+		"sentinel": "redis+sentinel://:canary-primary@" + strings.Join(sentinels.Addrs(), ",") + "/" + sentinels.Name,
+		"cluster":  "redis+cluster://" + strings.Join(cluster.Addrs(), ","),
+		"tls":      "rediss://" + secure.Addr() + "?ca=" + certs.CA,
+		"acl user": "redis://feeds:canary-user@" + acl.Addr(),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, demo.Options{})
+			p.write(strings.Replace(`
+redis: {url: "URL"}
+web: {listen: "127.0.0.1:0"}
+fetch: {allow_private: true}
+quotas:
+  q: {windows: [{limit: 2, per: 2s}]}
+pools:
+  local: {list: proxies.txt, allow_private: true}
+feeds:
+  news: {source: syndication, url: FEED, quota: q, pool: local, schedule: "@every 1s", overlap: allow}
+`, "URL", url, 1))
+			if err := os.WriteFile(filepath.Join(p.dir, "proxies.txt"), []byte(tinyproxy(t)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			serve := p.start("serve")
+			web := serve.url()
+			// Ticks, a refusal, a woken job: every script of the road has run.
+			eventually(t, 60*time.Second, func() string {
+				var q struct{ Grants, Refusals int64 }
+				get(t, web+"/v1/quotas/q", &q)
+				if q.Grants < 4 || q.Refusals < 1 {
+					return fmt.Sprintf("%+v", q)
+				}
+				return ""
+			})
+			if out, errOut, code := p.run("", "enqueue", "news", "--wait", "30s"); code != 0 {
+				t.Errorf("enqueue: %d %s%s", code, out, errOut)
+			}
+			if out, errOut, code := p.run("", "schedules", "pause", "news"); code != 0 {
+				t.Errorf("pause: %d %s%s", code, out, errOut)
+			}
+			if status, _ := get(t, web+"/monitor/api/queues", nil); status != http.StatusOK {
+				t.Errorf("asynqmon: %d", status)
+			}
+			if code := serve.terminate(); code != 0 {
+				t.Errorf("exit %d", code)
+			}
+			if contains(serve.err.String(), "canary") {
+				t.Error("the log holds a password")
+			}
+		})
 	}
 }

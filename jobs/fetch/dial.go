@@ -25,11 +25,11 @@ func withOwner(ctx context.Context) context.Context {
 // dialFor wraps a dialer's connections, and counts those that are open.
 func dialFor(d *net.Dialer, open *atomic.Int64) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		owner, ok := ctx.Value(ownerKey{}).(context.Context)
+		owner, ok := ctx.Value(ownerKey{}).(context.Context) //nolint:contextcheck // net/http dials under a context of its own
 		if !ok {
 			owner = ctx
 		}
-		ctx, cancel := context.WithCancel(ctx) //nolint:contextcheck // net/http dials under a context of its own
+		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(owner, cancel)()
 		c, err := d.DialContext(ctx, network, addr)

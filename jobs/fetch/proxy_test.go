@@ -240,7 +240,7 @@ func TestFaultyProxies(t *testing.T) {
 	plain := serve(t, big)
 	secure := httptest.NewTLSServer(http.HandlerFunc(big))
 	t.Cleanup(secure.Close)
-	cfg := Config{RootCAs: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, HeaderTimeout: 150 * time.Millisecond}
+	cfg := Config{RootCAs: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
 	type proxy interface {
 		URL() *url.URL
 		Fail(demo.Fault, int64)
@@ -260,6 +260,10 @@ func TestFaultyProxies(t *testing.T) {
 		} {
 			for scheme, u := range map[string]string{"http": plain.URL, "https": secure.URL} {
 				t.Run(fmt.Sprintf("%s proxy, %s, %s target", name, tt.fault, scheme), func(t *testing.T) {
+					cfg := cfg
+					if tt.fault == demo.FaultHang {
+						cfg.HeaderTimeout = 150 * time.Millisecond
+					}
 					c := open(t, cfg)
 					p.Fail(tt.fault, tt.after)
 					defer p.Fail(demo.NoFault, 0)

@@ -40,8 +40,9 @@ local function charge(id, cost, class, no_line)
   if class == SCHEDULED then
     before = before + m.sum[INTERACTIVE]
   end
-  local reason, keeps = 'line', held(class)
+  local reason = 'line'
   for _, w in ipairs(windows) do
+    local keeps = held(class, w)
     local room = w.limit - w.used - cost
     if room < 0 then
       reason = 'window'

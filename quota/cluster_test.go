@@ -34,12 +34,13 @@ func freePort(t *testing.T) int {
 	return 0
 }
 
-// cluster starts three nodes that share the slots.
-func cluster(t *testing.T) (*redis.ClusterClient, []*redis.Client) {
+// cluster starts three nodes that share the slots. stop ends them.
+func cluster(t *testing.T) (_ *redis.ClusterClient, _ []*redis.Client, stop func()) {
 	t.Helper()
 	ctx := context.Background()
 	var nodes []*redis.Client
 	var ports []int
+	var servers []*testredis.Server
 	for i := range 3 {
 		port := freePort(t)
 		srv := testredis.Own(t, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
@@ -51,7 +52,7 @@ func cluster(t *testing.T) (*redis.ClusterClient, []*redis.Client) {
 		if err := rdb.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 			t.Fatal(err)
 		}
-		nodes, ports = append(nodes, rdb), append(ports, port)
+		nodes, ports, servers = append(nodes, rdb), append(ports, port), append(servers, srv)
 	}
 	for _, port := range ports[1:] {
 		if err := nodes[0].ClusterMeet(ctx, "127.0.0.1", strconv.Itoa(port)).Err(); err != nil {
@@ -71,14 +72,18 @@ func cluster(t *testing.T) (*redis.ClusterClient, []*redis.Client) {
 			<-time.After(10 * time.Millisecond)
 		}
 	}
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{fmt.Sprint("127.0.0.1:", ports[0])}})
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{fmt.Sprint("127.0.0.1:", ports[0])}, MaxRedirects: 2, DialerRetries: 1})
 	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb, nodes
+	return rdb, nodes, func() {
+		for _, s := range servers {
+			s.Kill()
+		}
+	}
 }
 
 func TestInACluster(t *testing.T) {
 	t.Parallel()
-	rdb, nodes := cluster(t)
+	rdb, nodes, stop := cluster(t)
 	ctx := context.Background()
 	var all []quota.Config
 	for i := range 6 {
@@ -145,9 +150,7 @@ func TestInACluster(t *testing.T) {
 		t.Errorf("%v", slots)
 	}
 	// Nobody serves the slots: an error, never a grant.
-	for _, n := range nodes {
-		n.Shutdown(ctx)
-	}
+	stop()
 	if d, err := l.Charge(ctx, quota.Request{Quota: "q0", ID: "x", Cost: 1}); err == nil || d.Granted {
 		t.Errorf("%+v, %v", d, err)
 	}

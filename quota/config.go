@@ -20,7 +20,7 @@ type Window struct {
 type Config struct {
 	Name    string
 	Windows []Window
-	Reserve int64         // the last so many units of each window are for Interactive charges alone
+	Reserve int64         // the last so many units of each window larger than it are for Interactive charges alone
 	Grace   time.Duration // how long a place is held after its promise; 0 is 30 s
 }
 
@@ -60,14 +60,21 @@ func (p Priority) String() string {
 
 // ceiling is the most that one charge of a class can ever take.
 func (c Config) ceiling(p Priority) int64 {
-	least := c.Windows[0].Limit
-	for _, w := range c.Windows[1:] {
-		least = min(least, w.Limit)
-	}
-	if p == Scheduled {
-		least -= c.Reserve
+	least := int64(MaxLimit)
+	for _, w := range c.Windows {
+		least = min(least, w.Limit-c.held(w, p))
 	}
 	return least
+}
+
+// held is how many units of a window are not for a class. The reserve is kept
+// in the windows that are larger than it: 500 kept of 10,000 a day say nothing
+// of a limit of 300 a minute.
+func (c Config) held(w Window, p Priority) int64 {
+	if p == Scheduled && c.Reserve < w.Limit {
+		return c.Reserve
+	}
+	return 0
 }
 
 // keep is how long the log and the charge IDs are kept: the longest window, and an hour at least.
@@ -104,13 +111,13 @@ func (c Config) faults() error {
 	if len(c.Windows) == 0 {
 		fault("no window; give at least one limit and its length")
 	}
-	least := int64(MaxLimit)
+	most := int64(0)
 	for i, w := range c.Windows {
 		if w.Limit < 1 || w.Limit > MaxLimit {
 			fault("window %d: limit %d; it must be from 1 to %d", i+1, w.Limit, int64(MaxLimit))
 			continue
 		}
-		least = min(least, w.Limit)
+		most = max(most, w.Limit)
 		switch {
 		case w.Calendar == "" && (w.Per <= 0 || w.Per > maxPer || w.Per%time.Microsecond != 0):
 			fault("window %d: length %s; it must be whole microseconds, more than 0 and at most ten years", i+1, w.Per)
@@ -124,8 +131,8 @@ func (c Config) faults() error {
 			fault("window %d: a calendar without a zone; give its Location", i+1)
 		}
 	}
-	if c.Reserve < 0 || c.Reserve > least {
-		fault("reserve %d; it must be from 0 to the smallest limit", c.Reserve)
+	if c.Reserve < 0 || (most > 0 && c.Reserve >= most) {
+		fault("reserve %d; it must be 0 or more, and less than the largest limit", c.Reserve)
 	}
 	if c.Grace < 0 || c.Grace > maxPer {
 		fault("grace %s; it must be from 0 (which is 30s) to ten years", c.Grace)

@@ -52,17 +52,16 @@ func decide(c Config, s *sheet, now int64, r Request) verdict {
 		v.mine, ahead = i, line[:i]
 	}
 	before := slices.Clone(ahead) // all that are granted before it, in that order
-	var reserve int64
 	if r.Priority == Scheduled {
 		before = append(slices.Clone(s.lines[Interactive]), ahead...)
-		reserve = c.Reserve
 	}
 	waiting := units(before)
 
 	fits := s.closed <= now && (v.mine >= 0 || len(line) == 0)
 	v.Reason = ReasonLine
 	v.Windows = s.uses(c, now)
-	for _, u := range v.Windows {
+	for i, u := range v.Windows {
+		reserve := c.held(c.Windows[i], r.Priority)
 		room := u.Limit - u.Used - r.Cost
 		if room < 0 {
 			v.Reason = ReasonWindow
@@ -88,7 +87,7 @@ func decide(c Config, s *sheet, now int64, r Request) verdict {
 		at = max(at, ahead[len(ahead)-1].promise+1)
 	}
 	for _, w := range c.Windows {
-		at = max(at, s.room(w, now, before, r.Cost+reserve))
+		at = max(at, s.room(w, now, before, r.Cost+c.held(w, r.Priority)))
 	}
 	v.At, v.RetryAfter = instant(at), wholeMillis(at-now)
 	v.place = &place{id: r.ID, cost: r.Cost, promise: at, deadline: at + c.Grace.Microseconds(), since: now}

@@ -38,8 +38,12 @@
 // back keeps its place for the grace (30 s) after its promise; those behind may
 // have to wait for that long, and no longer.
 //
+// A Limiter wakes nobody. Where units come free early (a refund, a block lifted, a
+// limit raised), those that sleep until their promise do not know: State names the
+// first of each line, for a caller that can wake them.
+//
 // Interactive charges go before Scheduled ones, and the last Reserve units of
-// each window are theirs alone: a Scheduled charge is granted only if that many
+// each window larger than it are theirs alone: a Scheduled charge is granted only if that many
 // remain. So a promise holds against every newcomer of its own class; to
 // Scheduled it can move when Interactive charges come in between.
 //
@@ -47,7 +51,8 @@
 //
 // One log entry a charge, whatever it costs. Entries carry running totals, so
 // what a window counts is a difference of two reads, and Retry-After is found by
-// halving: O(log n) in the log and in the line.
+// halving: O(log n) in the log and in the line. ChargeAll answers many requests in
+// one round trip, and those of one quota in one run of the script.
 //
 // # When things fail
 //

@@ -1,5 +1,5 @@
 -- frame: the keys, arguments, clock and scalars that every script of a quota
--- shares. It stands before tree.lua, log.lua, line.lua and the script itself.
+-- shares. It stands before the other parts and the script itself.
 --
 -- KEYS   1 meta            hash    scalars: block, counters, where the lines stand
 --        2 log             zset    stamp -> units charged so far, this entry's among them
@@ -17,7 +17,6 @@
 -- Numbers go to redis.call as they are: it writes all digits of an integer.
 -- Lua's own tostring and .. do not, so texts are made by string.format. Constant
 -- arguments are texts, which saves the server their conversion.
-
 
 local META, LOG, HOLES, WAIT, DUE = KEYS[1], KEYS[2], KEYS[5], KEYS[6], KEYS[7]
 local SCHEDULED, INTERACTIVE = 1, 2

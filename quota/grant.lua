@@ -1,7 +1,7 @@
 -- grant: the first half of charge.lua, whose head says what goes in and out. It
 -- answers IDs that were charged before, and grants where there is room and nobody
 -- waits. So most charges end here, before the functions of the parts that follow
--- are even made, which would be a fifth of their time.
+-- are even made, which would be a tenth of their time.
 
 for k = own, #ARGV, 4 do
   local cost = tonumber(ARGV[k + 1])
@@ -62,9 +62,10 @@ local function again(id)
   end
 end
 
--- held is how many units of each window are not for a class.
-local function held(class)
-  return class == SCHEDULED and reserve or 0
+-- held is how many units of a window are not for a class: the reserve is kept
+-- in the windows that are larger than it.
+local function held(class, w)
+  return class == SCHEDULED and reserve < w.limit and reserve or 0
 end
 
 local k = own
@@ -73,7 +74,7 @@ while ARGV[k] do
     local cost = tonumber(ARGV[k + 1])
     local fits = m.closed <= now and m.sum[1] + m.sum[2] == 0 and total < FULL
     for _, w in ipairs(windows) do
-      fits = fits and w.limit - w.used - held(tonumber(ARGV[k + 2])) >= cost
+      fits = fits and w.limit - w.used - held(tonumber(ARGV[k + 2]), w) >= cost
     end
     if not fits then
       break

@@ -13,12 +13,14 @@ import (
 )
 
 // Limiter answers charges. It holds no state of its own, and may be used by many
-// goroutines; limiters of other processes on the same Redis share its quotas.
+// goroutines, whose charges share calls when there is a crowd of them; limiters of other processes on the same Redis share its quotas.
 type Limiter struct {
 	rdb    redis.UniversalClient
 	prefix string
-	clock  func() time.Time
+	clock  func() time.Time // nil: Redis's
+	host   func() time.Time // this process's, to know which days to give
 	quotas atomic.Pointer[map[string]*bound]
+	desk   *desk
 }
 
 // bound is what one quota needs for a call, made once.
@@ -32,14 +34,17 @@ type bound struct {
 type Option func(*Limiter)
 
 // WithClock gives the scripts a time other than Redis's own. For tests.
-func WithClock(now func() time.Time) Option { return func(l *Limiter) { l.clock = now } }
+func WithClock(now func() time.Time) Option {
+	return func(l *Limiter) { l.clock, l.host = now, now }
+}
 
 // WithPrefix replaces the "fw:" with which every key begins.
 func WithPrefix(prefix string) Option { return func(l *Limiter) { l.prefix = prefix } }
 
 // New makes a Limiter. It does no I/O. Its error joins every fault of the quotas.
 func New(rdb redis.UniversalClient, quotas []Config, opts ...Option) (*Limiter, error) {
-	l := &Limiter{rdb: rdb, prefix: "fw:"}
+	l := &Limiter{rdb: rdb, prefix: "fw:", host: time.Now}
+	l.desk = &desk{send: l.ChargeAll}
 	for _, o := range opts {
 		o(l)
 	}
@@ -119,15 +124,11 @@ func (l *Limiter) Charge(ctx context.Context, r Request) (Decision, error) {
 	if err := r.check(b.Config); err != nil {
 		return fail(err)
 	}
-	reply, err := chargeScript.Run(ctx, l.rdb, b.keys, l.chargeArgs(b, r)...).Slice()
-	if err != nil {
-		return fail(scriptError(err))
-	}
-	d, err := decisions(b.Config, reply, r)
-	if err != nil {
+	d, err := l.desk.charge(ctx, r)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return fail(err)
 	}
-	return d[0], nil
+	return d, err
 }
 
 // Refund gives back what an ID was charged, and gives how much that was: 0 when
@@ -220,15 +221,13 @@ func (l *Limiter) chargeArgs(b *bound, requests ...Request) []any {
 func (l *Limiter) args(b *bound, own ...any) []any {
 	args := make([]any, 0, 5+2*len(b.Windows)+max(4, len(own)))
 	var now any = ""
-	at := time.Now
 	if l.clock != nil {
-		t := l.clock()
-		now, at = t.UnixMicro(), func() time.Time { return t }
+		now = l.clock().UnixMicro()
 	}
 	args = append(args, now, b.keep().Microseconds(), b.Grace.Microseconds(), b.Reserve, len(b.Windows))
 	for i, day := range b.days {
 		if day != nil {
-			args = append(args, b.Windows[i].Limit, day.edges(at()))
+			args = append(args, b.Windows[i].Limit, day.edges(l.host()))
 		} else {
 			args = append(args, b.Windows[i].Limit, b.Windows[i].Per.Microseconds())
 		}

@@ -98,7 +98,7 @@ end
 local function promise(c, before, cost, seq)
   local at = math.max(now + 1, last + 1, m.closed)
   for _, w in ipairs(windows) do
-    local need = w.used + before + cost + (c == SCHEDULED and reserve or 0) - w.limit
+    local need = w.used + before + cost + held(c, w) - w.limit
     if need > w.used then
       at = math.max(at, release(w, math.max(now, promise_at(c, need - w.used))))
     elseif need > 0 then

@@ -14,11 +14,16 @@ type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
 
-// The model tests run so many schedules unless the command line says otherwise,
+// The model tests run so many schedules unless RAPID_CHECKS or the command line
+// says otherwise,
 // and leave no files behind.
 func TestMain(m *testing.M) {
 	redis.SetLogger(quiet{})
-	for name, value := range map[string]string{"rapid.checks": "150", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"} {
+	flags := map[string]string{"rapid.checks": "150", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"}
+	if n := os.Getenv("RAPID_CHECKS"); n != "" {
+		flags["rapid.checks"] = n
+	}
+	for name, value := range flags {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}

@@ -48,7 +48,7 @@ func (p *paired) anyConfig(rt *rapid.T) quota.Config {
 		lengths = append(lengths, 20*time.Hour)
 	}
 	c := quota.Config{Name: p.name, Grace: rapid.SampledFrom([]time.Duration{0, time.Second, 10 * time.Second}).Draw(rt, "grace")}
-	least := int64(1000)
+	most := int64(0)
 	for i := range rapid.IntRange(1, 3).Draw(rt, "windows") {
 		w := quota.Window{Limit: rapid.Int64Range(1, 60).Draw(rt, "limit")}
 		if p.long && i == 0 {
@@ -57,9 +57,9 @@ func (p *paired) anyConfig(rt *rapid.T) quota.Config {
 			w.Per = rapid.SampledFrom(lengths).Draw(rt, "per")
 		}
 		c.Windows = append(c.Windows, w)
-		least = min(least, w.Limit)
+		most = max(most, w.Limit)
 	}
-	c.Reserve = rapid.Int64Range(0, least/2).Draw(rt, "reserve")
+	c.Reserve = rapid.Int64Range(0, most/2).Draw(rt, "reserve")
 	return c
 }
 
@@ -121,7 +121,7 @@ func (p *paired) law(rt *rapid.T, r quota.Request, at time.Time) {
 			}
 		}
 		limit := w.Limit
-		if r.Priority == quota.Scheduled {
+		if r.Priority == quota.Scheduled && p.cfg.Reserve < limit {
 			limit -= p.cfg.Reserve
 		}
 		if sum > limit {
@@ -262,11 +262,14 @@ func TestPromisesAreKept(t *testing.T) {
 		if err := p.l.Reload([]quota.Config{p.cfg}); err != nil {
 			rt.Fatal(err)
 		}
-		least := p.cfg.Windows[0].Limit
+		most := int64(1000)
 		for _, w := range p.cfg.Windows {
-			least = min(least, w.Limit)
+			room := w.Limit
+			if p.cfg.Reserve < room {
+				room -= p.cfg.Reserve
+			}
+			most = min(most, room)
 		}
-		most := least - p.cfg.Reserve
 		var line []quota.Decision
 		freed := false // since the promises were given, somebody left: now they may be early
 		serve := func(until time.Time) {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.uber.org/fx"
+
+	"feedwarden/internal/config"
+)
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// What the README and the examples show is loaded and built as it stands.
+func TestConfigsThatAreShownAreAccepted(t *testing.T) {
+	t.Parallel()
+	shown := map[string]string{}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range yamlBlock.FindAllStringSubmatch(string(readme), -1) {
+		shown["README.md"] = m[1]
+	}
+	files, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[filepath.Base(f)] = string(text)
+	}
+	if len(shown) < 4 {
+		t.Fatalf("only %d configs are shown", len(shown))
+	}
+	for name, text := range shown {
+		path := filepath.Join(t.TempDir(), "feedwarden.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := config.Load(path, func(string) (string, bool) { return "a-value-from-the-environment", true })
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := fx.New(graph(translate(f), slog.New(slog.DiscardHandler), allRoles)).Err(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The commands that the README gives in its code blocks exist.
+func TestCommandsOfTheReadmeExist(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("`?(?:\\./)?feedwarden ([a-z]+)(?: ([a-z]+))?").FindAllStringSubmatch(string(readme), -1) {
+		args := []string{m[1]}
+		switch m[1] {
+		case "feeds", "quota", "jobs", "proxies", "schedules":
+			args = append(args, m[2])
+		}
+		if out, errOut, code := command(t, "", append(args, "--help")...); code != 0 || !strings.Contains(out, "Usage") {
+			t.Errorf("feedwarden %v: exit %d %s", args, code, errOut)
+		}
+	}
+}

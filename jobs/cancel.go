@@ -33,9 +33,17 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 		return j, &EndedError{id, j.State}
 	}
 	now := time.Now()
-	what, err := cancelScript.Run(ctx, c.rdb, []string{recordKey(j.ID)}, now.UnixMilli(), endedLife.Milliseconds(), j.Feed, j.Queue).Text()
+	reply, err := cancelScript.Run(ctx, c.rdb, []string{recordKey(j.ID)}, now.UnixMilli(), endedLife.Milliseconds(), j.Feed, j.Queue).StringSlice()
 	if err != nil {
 		return Job{}, fmt.Errorf("jobs: cancel %q: %w", id, err)
+	}
+	if len(reply) != 3 {
+		return Job{}, fmt.Errorf("jobs: cancel %q: unexpected reply %q", id, reply)
+	}
+	what, chargeAs := reply[0], reply[1]
+	sent, err := strconv.Atoi(reply[2])
+	if err != nil {
+		return Job{}, fmt.Errorf("jobs: cancel %q: unexpected reply %q", id, reply)
 	}
 	switch what {
 	case "ended":
@@ -61,8 +69,8 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Job{}, fmt.Errorf("jobs: cancel %q: %w", id, err)
 	}
-	if f, err := c.Feed(j.Feed); err == nil && f.Quota != "" {
-		if _, err := c.limiter.Refund(ctx, f.Quota, j.ID+"/"+strconv.Itoa(j.Sent+1)); err != nil {
+	if f, err := c.Feed(j.Feed); err == nil && f.Quota != "" && chargeAs != "" {
+		if _, err := c.limiter.Refund(ctx, f.Quota, chargeID(chargeAs, sent)); err != nil {
 			c.log.Warn("could not give back a charge", "job", j.ID, "quota", f.Quota, "error", err)
 		}
 	}

@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,25 @@ func TestReaderOfAFeedWhoseQuotaRefusesHearsTheJobsInstantAtOnce(t *testing.T) {
 	}
 }
 
+func TestReadersOfAFailingFeedDoNotSpendItsQuota(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(100, time.Hour), withFeed(func(f *Feed) { f.Attempts = 1 }))
+	w.upstream.on(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+		rw.WriteHeader(http.StatusNotFound)
+		return true
+	})
+	w.work()
+	for range 10 {
+		var nr *NotReadyError
+		if _, err := w.client.Read(t.Context(), "news", nil, 5*time.Second); !errors.As(err, &nr) {
+			t.Fatal(err)
+		}
+	}
+	if n := w.upstream.count(); n != 1 {
+		t.Errorf("%d requests for ten readers", n)
+	}
+}
+
 func TestStaleFeedIsServedAtOnceAndRefreshedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withFeed(func(f *Feed) { f.TTL = time.Millisecond }))
@@ -189,7 +209,7 @@ func TestStaleFeedIsServedAtOnceAndRefreshedOnce(t *testing.T) {
 func TestRequestTextsAreReadStrictly(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{
-		``, `[]`, `"news"`, `{"feed":"news"} {}`, `{"feed":"news","tok":1}`, `{"feed":1}`, `{"feed":"news","params":{"a":1}}`, `{`, "{\"feed\":\"news\"",
+		``, `[]`, `"news"`, `{"feed":"news"} {}`, `{"feed":"news","tok":1}`, `{"feed":1}`, `{"feed":"news","params":{"a":[1]}}`, `{"feed":"news","params":{"a":null}}`, `{"feed":"news","params":"a=b"}`, `{`, "{\"feed\":\"news\"",
 	} {
 		var se *SpecError
 		if _, err := DecodeRequest([]byte(bad)); !errors.As(err, &se) {
@@ -204,12 +224,12 @@ func TestRequestTextsAreReadStrictly(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
-	r, err := DecodeRequest([]byte(`{"feed":"f","params":{"a":"b"},"priority":"scheduled","in":"1d","expires":"90s","id":"x"}`))
+	r, err := DecodeRequest([]byte(`{"feed":"f","params":{"a":"b","n":5,"t":true},"param":{"c":"d"},"priority":"scheduled","in":"1d","expires":"90s","id":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Unix(0, 0)
-	if s, err := r.Spec(now); err != nil || s.At.Sub(now) != 24*time.Hour || s.Expires != 90*time.Second || s.Priority != Background {
+	if s, err := r.Spec(now); err != nil || s.At.Sub(now) != 24*time.Hour || s.Expires != 90*time.Second || s.Priority != Background || fmt.Sprint(s.Params) != "map[a:b c:d n:5 t:true]" {
 		t.Errorf("%+v %v", s, err)
 	}
 }

@@ -15,20 +15,19 @@ const Direct = "direct"
 
 // Feed is one feed as its jobs need it.
 type Feed struct {
-	Name         string
-	Entry        string // the entry of the config that it was expanded from
-	Source       source.Config
-	Quota        string // "" charges none
-	Cost         int64  // units a request takes
-	Pool         string // Direct, or a pool's name
-	Attempts     int    // real failures until the job has failed
-	MaxSnooze    time.Duration
-	Expires      time.Duration // 0: never
-	History      int           // versions kept
-	TTL          time.Duration // 0: fresh for ever
-	Schedule     string        // for pages; "" is fetched by hand or by a reader
-	Timezone     string
-	AllowPrivate bool // the pool's targets may be private addresses
+	Name      string
+	Entry     string // the entry of the config that it was expanded from
+	Source    source.Config
+	Quota     string // "" charges none
+	Cost      int64  // units a request takes
+	Pool      string // Direct, or a pool's name
+	Attempts  int    // real failures until the job has failed
+	MaxSnooze time.Duration
+	Expires   time.Duration // 0: never
+	History   int           // versions kept
+	TTL       time.Duration // 0: fresh for ever
+	Schedule  string        // for pages; "" is fetched by hand or by a reader
+	Timezone  string
 }
 
 // Queues that jobs live in.

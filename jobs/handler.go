@@ -46,9 +46,9 @@ type Handler struct {
 	client  *asynq.Client
 	log     *slog.Logger
 
-	running *inFlight
-	// stopping is closed when running jobs are to end now; their tasks are
-	// given back by asynq, which happens once parked is closed.
+	running   *inFlight
+	inspector *asynq.Inspector
+	// parked is closed when asynq has given back the tasks of stopped runs.
 	parked chan struct{}
 }
 
@@ -60,7 +60,7 @@ func NewHandler(cfg Config, rdb redis.UniversalClient, desk *luarun.Desk, store 
 	}
 	return &Handler{
 		rdb: rdb, desk: desk, cfg: cfg, catalog: c, store: store, limiter: limiter, pools: pools, fetcher: fetcher,
-		client: asynq.NewClientFromRedisClient(rdb), log: log,
+		client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), log: log,
 		running: newInFlight(), parked: make(chan struct{}),
 	}, nil
 }
@@ -76,10 +76,7 @@ func (h *Handler) ProcessTask(ctx context.Context, t *asynq.Task) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
 	}
-	r := &run{ID: id, Queue: queue, token: newToken(), Feed: p.Feed, Key: feed.Key(p.Feed, p.Params), chargeAs: id}
-	if p.ChargeAs != "" {
-		r.chargeAs = p.ChargeAs
-	}
+	r := &run{ID: id, Queue: queue, token: newToken(), Feed: p.Feed, Key: feed.Key(p.Feed, p.Params), payload: p}
 	if p.Tick != nil {
 		r.Tick = p.Tick.UTC().Format(time.RFC3339)
 	}
@@ -88,10 +85,14 @@ func (h *Handler) ProcessTask(ctx context.Context, t *asynq.Task) error {
 	if !ok {
 		return h.park()
 	}
-	err = h.deliver(ctx, r, p)
-	interrupted := h.running.interrupted()
+	log := h.log.With("job", r.ID, "feed", r.Feed)
+	err = h.deliver(ctx, r, log)
+	var gave *gaveWayError
+	if err != nil && lastTry(ctx) && !errors.Is(err, errInterrupted) && !errors.Is(err, asynq.SkipRetry) && !errors.As(err, &gave) {
+		err = h.standIn(ctx, r, log, err)
+	}
 	done()
-	if interrupted && errors.Is(err, errInterrupted) {
+	if errors.Is(err, errInterrupted) {
 		return h.park()
 	}
 	return err
@@ -113,18 +114,24 @@ func newToken() string {
 	return hex.EncodeToString(b)
 }
 
+// crashLimit is how many deaths of its workers a job survives at least.
+const crashLimit = 3
+
+// redelivered is how long after its end a foreign task of the same ID is taken
+// for the same delivery, come again; later it is a new one.
+const redelivered = 2 * time.Minute
+
 // deliver runs the job and closes the run, whatever came of it.
-func (h *Handler) deliver(ctx context.Context, r *run, p payload) error {
-	if err := h.begin(ctx, r); err != nil {
+func (h *Handler) deliver(ctx context.Context, r *run, log *slog.Logger) error {
+	if err := h.open(ctx, r); err != nil {
 		if ctx.Err() != nil && h.running.interrupted() {
 			return errInterrupted
 		}
 		return &retryError{at: time.Now().Add(backoffBase), err: err}
 	}
-	log := h.log.With("job", r.ID, "feed", r.Feed)
 	switch {
-	case r.State != "" && State(r.State).Ended():
-		log.Info("job delivered again after its end", "state", r.State)
+	case r.State.Ended():
+		log.Warn("job delivered again after its end: nothing to do", "state", r.State, "ended", r.Ended)
 		return nil
 	case r.Forward != "":
 		log.Info("job delivered again after its copy took over", "copy", r.Forward)
@@ -132,27 +139,63 @@ func (h *Handler) deliver(ctx context.Context, r *run, p payload) error {
 	case r.Cancelled:
 		return h.end(ctx, r, log, Cancelled, errCancelled)
 	}
+	if lastTry(ctx) {
+		found, err := h.hasCopy(ctx, r)
+		if err == nil && found {
+			err = h.forward(ctx, r, copyID(r))
+			if err == nil {
+				return nil
+			}
+		}
+		if err != nil {
+			return &retryError{at: time.Now().Add(backoffBase), err: err}
+		}
+	}
 	f, src, err := h.catalog.find(r.Feed)
 	if err != nil {
 		return h.end(ctx, r, log, Failed, err)
 	}
-	if r.Crashes >= f.Attempts {
+	if r.Crashes >= max(f.Attempts, crashLimit) {
 		return h.end(ctx, r, log, Failed, fmt.Errorf("its worker died %d times in mid-run", r.Crashes))
 	}
-	if p.ExpiresAt > 0 && r.now().UnixMilli() >= p.ExpiresAt && r.Sent == 0 {
-		return h.end(ctx, r, log, Expired, fmt.Errorf("not started by %s", fromMillis(p.ExpiresAt).Format(time.RFC3339)))
+	if at := r.payload.ExpiresAt; at > 0 && r.now().UnixMilli() >= at && r.Sent == 0 {
+		return h.end(ctx, r, log, Expired, fmt.Errorf("not started by %s", fromMillis(at).Format(time.RFC3339)))
 	}
 
-	res, err := h.travel(ctx, r, f, src, p.Params, log)
-	if err == nil {
-		line, merr := json.Marshal(res)
-		if merr != nil {
-			return h.end(ctx, r, log, Failed, merr)
+	res, err := h.travel(ctx, r, f, src, log)
+	if err != nil {
+		return h.settle(ctx, r, f, log, err)
+	}
+	line, err := json.Marshal(res)
+	if err != nil {
+		return h.end(ctx, r, log, Failed, err)
+	}
+	if err := h.finish(ctx, r, ending{State: Done, Result: string(line)}); err != nil {
+		return h.lost(ctx, r, log, err)
+	}
+	return nil
+}
+
+// open begins the run. A job that has ended begins anew only where somebody
+// wants it so: a failed one that was archived and is run by hand, or a foreign
+// task that uses its ID again.
+func (h *Handler) open(ctx context.Context, r *run) error {
+	if err := h.begin(ctx, r, false); err != nil {
+		return err
+	}
+	again := false
+	switch {
+	case r.State == Failed:
+		info, err := h.inspector.GetTaskInfo(r.Queue, r.ID)
+		if err != nil {
+			return fmt.Errorf("jobs: ask asynq for %q: %w", r.ID, err)
 		}
-		if err := h.finish(ctx, r, ending{State: Done, Result: string(line)}); err != nil {
-			return h.lost(log, err)
-		}
+		again = !info.LastFailedAt.IsZero() && info.LastFailedAt.Unix() >= r.Ended.Unix()
+	case (r.State.Ended() || r.Forward != "") && r.payload.Schema == 0:
+		again = r.now().Sub(r.Ended) > redelivered
+	}
+	if !again {
 		return nil
 	}
-	return h.settle(ctx, r, f, p, log, err)
+	return h.begin(ctx, r, true)
 }

@@ -50,4 +50,4 @@ func newWorker(lc fx.Lifecycle, cfg Config, h *Handler, rdb redis.UniversalClien
 }
 
 // StopTimeout is how long a process needs to stop a worker in good order.
-func StopTimeout(cfg Config) time.Duration { return cfg.Shutdown + 15*time.Second }
+func StopTimeout(cfg Config) time.Duration { return cfg.Shutdown + stopMargin + 10*time.Second }

@@ -29,7 +29,7 @@ type Read struct {
 }
 
 const (
-	// claimLife is how long a refresh holds its feed when nothing is heard of it.
+	// claimLife is how long a refresh holds its feed while nothing is heard of its job.
 	claimLife = 90 * time.Second
 	// refreshPause keeps readers of a failing feed from asking for a fetch each time.
 	refreshPause = 30 * time.Second
@@ -79,6 +79,12 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 	notReady := func(after time.Duration, reason string) error {
 		return &NotReadyError{Feed: f.Name, RetryAfter: max(after, time.Second), Reason: reason}
 	}
+	if h, err := c.store.Head(ctx, key); err != nil {
+		return err
+	} else if wait := refreshPause - time.Since(h.LastErrorAt); wait > 0 {
+		// Readers of a feed that fails do not make it fail faster, nor spend its quota.
+		return notReady(wait, "its last fetch failed: "+h.LastError)
+	}
 	var job string
 	ask := func() error {
 		var err error
@@ -110,6 +116,8 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 		return nil
 	}, func(e feed.Event) bool {
 		switch {
+		case e.Version == 0 && e.Job != job:
+			return false // another job of this feed
 		case !e.SnoozedUntil.IsZero():
 			bad = notReady(time.Until(e.SnoozedUntil), "its job waits for its quota until "+e.SnoozedUntil.UTC().Format(time.RFC3339))
 			return true

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -105,6 +106,21 @@ func reconcile(ctx context.Context, rdb redis.UniversalClient, queue string) (re
 	return rep, nil
 }
 
+// reconcileAll repairs a queue until nothing is left to repair.
+func reconcileAll(ctx context.Context, rdb redis.UniversalClient, queue string, log *slog.Logger) error {
+	for range 1000 {
+		rep, err := reconcile(ctx, rdb, queue)
+		if err != nil {
+			return err
+		}
+		if rep == (repair{}) {
+			return nil
+		}
+		log.Warn("queue repaired", "queue", queue, "recovered", rep.recovered, "set_aside", rep.aside)
+	}
+	return nil
+}
+
 // unreadable says why asynq could not decode a task's message, or "". asynq
 // 0.26 stores a protobuf message; its string fields must be UTF-8.
 func unreadable(msg []byte) string {
@@ -124,6 +140,12 @@ func unreadable(msg []byte) string {
 				return "its message holds a broken text"
 			}
 		}
+		if num == headersField && typ == protowire.BytesType {
+			v, n := protowire.ConsumeBytes(msg)
+			if n < 0 || !headerReadable(v) {
+				return "its message holds a broken header"
+			}
+		}
 		n = protowire.ConsumeFieldValue(num, typ, msg)
 		if n < 0 {
 			return "its message is cut or broken"
@@ -131,6 +153,29 @@ func unreadable(msg []byte) string {
 		msg = msg[n:]
 	}
 	return ""
+}
+
+// headersField is a map of texts: each entry a message with key 1 and value 2.
+const headersField = 15
+
+func headerReadable(entry []byte) bool {
+	for len(entry) > 0 {
+		num, typ, n := protowire.ConsumeTag(entry)
+		if n < 0 {
+			return false
+		}
+		entry = entry[n:]
+		if (num == 1 || num == 2) && typ == protowire.BytesType {
+			if v, n := protowire.ConsumeBytes(entry); n < 0 || !utf8.Valid(v) {
+				return false
+			}
+		}
+		if n = protowire.ConsumeFieldValue(num, typ, entry); n < 0 {
+			return false
+		}
+		entry = entry[n:]
+	}
+	return true
 }
 
 // trimEnded drops from the list what is older than its record, and the oldest

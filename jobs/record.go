@@ -2,7 +2,9 @@ package jobs
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -53,16 +55,16 @@ var errCancelled = errors.New("jobs: cancelled")
 
 // run is one delivery of one job.
 type run struct {
-	ID       string
-	Queue    string
-	token    string
-	Feed     string
-	Key      string // the feed's key in the cache
-	Tick     string // RFC 3339 in UTC, or ""
-	chargeAs string
+	ID      string
+	Queue   string
+	token   string
+	Feed    string
+	Key     string // the feed's key in the cache
+	Tick    string // RFC 3339 in UTC, or ""
+	payload payload
 
 	// What the record said when the run began.
-	State        string
+	State        State
 	Attempts     int
 	Snoozes      int
 	Sent         int
@@ -71,10 +73,13 @@ type run struct {
 	Due          time.Time // the promised instant, zero if there was none
 	Forward      string
 	Cancelled    bool
+	Ended        time.Time
 
-	BeganUS int64     // Redis's clock when the run began, µs
-	local   time.Time // ours at the same moment
-	Head    feed.Head
+	chargeAs string
+	resumed  bool      // pages of an earlier run were kept
+	BeganUS  int64     // Redis's clock when the run began, µs
+	local    time.Time // ours at the same moment
+	Head     feed.Head
 }
 
 // now is Redis's clock, carried on by our monotonic one.
@@ -84,14 +89,35 @@ func (r *run) now() time.Time {
 
 // chargeID names the job's next request to the quota: an unsent one keeps its
 // number when the job runs again, a sent one is followed by the next.
-func (r *run) chargeID() string {
-	return r.chargeAs + "/" + strconv.Itoa(r.Sent+1)
+func (r *run) chargeID() string { return chargeID(r.chargeAs, r.Sent) }
+
+func chargeID(as string, sent int) string { return as + "/" + strconv.Itoa(sent+1) }
+
+// chargeName is a job's ID as a quota takes it: a foreign one may be of any
+// length and any bytes.
+func chargeName(id string) string {
+	plain := len(id) <= 140
+	for i := range len(id) {
+		plain = plain && id[i] > ' ' && id[i] < 0x7f
+	}
+	if plain {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// begin opens a run and reads the feed's head in one round trip.
-func (h *Handler) begin(ctx context.Context, r *run) error {
+// begin opens a run and reads the feed's head in one round trip. A reader's
+// claim on this job is held while it runs. again forgets how the job ended.
+func (h *Handler) begin(ctx context.Context, r *run, again bool) error {
+	flag := ""
+	if again {
+		flag = "1"
+	}
 	var b luarun.Batch
-	i := b.Script(beginScript, []string{recordKey(r.ID)}, r.token, r.Feed, r.Queue, r.Tick, recordLife.Milliseconds())
+	i := b.Script(beginScript, []string{recordKey(r.ID)}, r.token, r.Feed, r.Queue, r.Tick, recordLife.Milliseconds(),
+		r.payload.ChargeAs, chargeName(r.ID), flag)
+	h.store.HoldInto(&b, r.Key, r.ID, h.holdFor())
 	head := h.store.HeadInto(ctx, &b, r.Key)
 	r.local = time.Now()
 	cmds, err := h.desk.Do(ctx, &b)
@@ -102,7 +128,7 @@ func (h *Handler) begin(ctx context.Context, r *run) error {
 	if err != nil {
 		return fmt.Errorf("jobs: begin %q: %w", r.ID, err)
 	}
-	if len(reply) != 10 {
+	if len(reply) != 12 {
 		return fmt.Errorf("jobs: begin %q: unexpected reply %q", r.ID, reply)
 	}
 	var faults []error
@@ -112,16 +138,20 @@ func (h *Handler) begin(ctx context.Context, r *run) error {
 		return n
 	}
 	r.BeganUS = num(reply[0])
-	r.State = reply[1]
+	r.State = State(reply[1])
 	r.Attempts, r.Snoozes, r.Sent, r.Crashes = int(num(reply[2])), int(num(reply[3])), int(num(reply[4])), int(num(reply[5]))
 	r.SnoozedSince, r.Due = fromMillis(num(reply[6])), fromMillis(num(reply[7]))
-	r.Forward, r.Cancelled = reply[8], reply[9] != ""
+	r.Forward, r.Cancelled, r.chargeAs, r.Ended = reply[8], reply[9] != "", reply[10], fromMillis(num(reply[11]))
 	r.Head = head()
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("jobs: record of %q: %w", r.ID, err)
 	}
 	return nil
 }
+
+// holdFor is how long a reader's claim outlives the last sign of its job: a
+// page at the longest, and a margin.
+func (h *Handler) holdFor() time.Duration { return h.cfg.FetchTimeout + claimLife }
 
 func fromMillis(n int64) time.Time {
 	if n == 0 {
@@ -133,7 +163,14 @@ func fromMillis(n int64) time.Time {
 // markSent spends the charge: the request goes out next. It answers Redis's
 // clock, which orders the versions that fetches make.
 func (h *Handler) markSent(ctx context.Context, r *run) (time.Time, error) {
-	reply, err := h.desk.Run(ctx, sentScript, []string{recordKey(r.ID)}, r.token, r.Sent+1).Text()
+	var b luarun.Batch
+	i := b.Script(sentScript, []string{recordKey(r.ID)}, r.token, r.Sent+1)
+	h.store.HoldInto(&b, r.Key, r.ID, h.holdFor())
+	cmds, err := h.desk.Do(ctx, &b)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("jobs: mark %q sent: %w", r.ID, err)
+	}
+	reply, err := cmds[i].Text()
 	if err != nil {
 		return time.Time{}, fmt.Errorf("jobs: mark %q sent: %w", r.ID, err)
 	}
@@ -151,65 +188,71 @@ func (h *Handler) markSent(ctx context.Context, r *run) (time.Time, error) {
 	return time.UnixMicro(us).UTC(), nil
 }
 
-// owns says whether the job is still this run's.
-func (h *Handler) owns(ctx context.Context, r *run) bool {
-	token, err := h.rdb.HGet(context.WithoutCancel(ctx), recordKey(r.ID), "run").Result()
-	return err == nil && token == r.token
-}
-
 // ending is how a run leaves its job.
 type ending struct {
 	State  State
 	Count  string // "attempts", "snoozes" or ""
 	Next   time.Time
 	Error  string
-	Result string
-	// wake puts the promised instant where the waker looks.
-	wake bool
-	// forwardTo is the copy that goes on with the job.
-	forwardTo string
+	Result string // a line of JSON
 }
 
-// finish closes a run: the record, the index of ended jobs, the totals, the
-// promised instant for the waker, all in one round trip. It goes on though ctx
-// ends: what happened has happened.
+// finish closes a run: first the record, which says whether the job is still
+// this run's; then what follows from it. It goes on though ctx ends: what
+// happened has happened. errStale: another run has the job, and nothing was
+// done. errCancelled: a person cancelled it meanwhile, and it has ended so.
 func (h *Handler) finish(ctx context.Context, r *run, e ending) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	now := r.now()
-	life := recordLife
-	args := []any{r.token, string(e.State), 0, e.Count, "last_error", e.Error}
+	written, err := h.desk.Run(ctx, finishScript, []string{recordKey(r.ID)}, h.finishArgs(r, e)...).Int()
+	switch {
+	case err != nil:
+		return fmt.Errorf("jobs: finish %q: %w", r.ID, err)
+	case written == 0:
+		return errStale
+	case written == 2:
+		e = ending{State: Cancelled}
+		h.follow(ctx, r, e)
+		return errCancelled
+	}
+	h.follow(ctx, r, e)
+	return nil
+}
+
+func (h *Handler) finishArgs(r *run, e ending) []any {
+	now, life := r.now(), recordLife
+	fields := []any{"last_error", e.Error}
 	if !e.Next.IsZero() {
-		args = append(args, "next_ms", e.Next.UnixMilli())
+		fields = append(fields, "next_ms", e.Next.UnixMilli())
 	}
 	if e.Count == "snoozes" {
 		since := r.SnoozedSince
 		if since.IsZero() {
 			since = now
 		}
-		args = append(args, "snoozed_ms", since.UnixMilli())
+		fields = append(fields, "snoozed_ms", since.UnixMilli())
 	}
 	if e.Result != "" {
-		args = append(args, "result", e.Result)
+		fields = append(fields, "result", e.Result)
 	}
-	if e.forwardTo != "" {
-		args = append(args, "forward", e.forwardTo)
-	}
-	ended := e.State.Ended() || e.forwardTo != ""
-	if ended {
+	if e.State.Ended() {
 		life = endedLife
-		args = append(args, "ended_ms", now.UnixMilli())
+		fields = append(fields, "ended_ms", now.UnixMilli())
 	}
-	args[2] = life.Milliseconds()
+	return append([]any{r.token, string(e.State), life.Milliseconds(), e.Count, endedLife.Milliseconds()}, fields...)
+}
 
+// follow does what follows from a run's end, in one round trip: a reader's
+// claim, the line for asynqmon, the index of ended jobs, the promised instant
+// for the waker, the totals. None of it can undo the end.
+func (h *Handler) follow(ctx context.Context, r *run, e ending) {
+	now := r.now()
 	var b luarun.Batch
-	i := b.Script(finishScript, []string{recordKey(r.ID)}, args...)
-	// A reader's claim on this job ends with it, and lives as long as it sleeps.
 	switch {
 	case e.State.Ended():
 		h.store.HoldInto(&b, r.Key, r.ID, 0)
-	case e.State == Snoozed || e.State == Retrying:
-		h.store.HoldInto(&b, r.Key, r.ID, e.Next.Sub(now)+time.Minute)
+	case !e.Next.IsZero():
+		h.store.HoldInto(&b, r.Key, r.ID, e.Next.Sub(now)+claimLife)
 	}
 	if e.Result != "" {
 		// asynq writes a result with HSET, which would bring back a task that is gone.
@@ -220,25 +263,26 @@ func (h *Handler) finish(ctx context.Context, r *run, e ending) error {
 		if e.State.Ended() {
 			p.ZAdd(ctx, endedKey, redis.Z{Score: float64(now.UnixMilli()), Member: r.Feed + "\x00" + r.ID})
 		}
-		if e.wake && e.forwardTo == "" {
+		if !e.Next.IsZero() {
 			p.ZAdd(ctx, wakeKey(r.Queue), redis.Z{Score: float64(e.Next.UnixMilli()), Member: r.ID})
 		}
 	})
 	cmds, err := h.desk.Do(ctx, &b)
-	if err != nil {
-		return fmt.Errorf("jobs: finish %q: %w", r.ID, err)
+	for _, cmd := range cmds {
+		err = errors.Join(err, cmd.Err())
 	}
-	for _, cmd := range cmds[i+1:] {
-		if cmd.Err() != nil {
-			h.log.Warn("could not settle what follows a run", "job", r.ID, "error", cmd.Err())
+	if err != nil {
+		h.log.Warn("could not settle what follows a run", "job", r.ID, "error", err)
+	}
+	if e.State.Ended() && r.resumed {
+		if err := h.store.DropPartial(ctx, r.Key, r.chargeAs); err != nil {
+			h.log.Warn("could not drop kept pages", "job", r.ID, "error", err)
 		}
 	}
-	written, err := cmds[i].Int()
-	if err != nil {
-		return fmt.Errorf("jobs: finish %q: %w", r.ID, err)
-	}
-	if written == 0 {
-		return errStale
-	}
-	return nil
+}
+
+// owns says whether the job is still this run's.
+func (h *Handler) owns(ctx context.Context, r *run) bool {
+	token, err := h.rdb.HGet(context.WithoutCancel(ctx), recordKey(r.ID), "run").Result()
+	return err == nil && token == r.token
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -45,7 +46,7 @@ func TestReconcilerSetsAsideWhatAsynqCannotReadOrHasLost(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	prefix := asynqTaskPrefix(QueueScheduled)
-	for i, broken := range []string{"", "\xff\xff\xff", "\x0a\xff", "\x0a\x02\xc3\x28", "\x0a\x09feed"} {
+	for i, broken := range []string{"", "\xff\xff\xff", "\x0a\xff", "\x0a\x02\xc3\x28", "\x0a\x09feed", "\x7a\x04\x0a\x02\xc3\x28"} {
 		for where, key := range map[string]string{"pending": asynqPending(QueueScheduled), "lease": asynqActive(QueueScheduled)} {
 			id := fmt.Sprintf("%s-%d", where, i)
 			w.rdb.LPush(ctx, key, id)
@@ -61,17 +62,70 @@ func TestReconcilerSetsAsideWhatAsynqCannotReadOrHasLost(t *testing.T) {
 	w.foreign("good")
 	w.abandon("good", 10*time.Second)
 	rep, err := reconcile(ctx, w.rdb, QueueScheduled)
-	if err != nil || rep != (repair{recovered: 1, aside: 11}) {
+	if err != nil || rep != (repair{recovered: 1, aside: 13}) {
 		t.Fatalf("%+v %v", rep, err)
 	}
 	if again, err := reconcile(ctx, w.rdb, QueueScheduled); err != nil || again != (repair{}) {
 		t.Errorf("a second pass finds %+v %v", again, err)
 	}
-	if n, _ := w.rdb.LLen(ctx, asideKey(QueueScheduled)).Result(); n != 11 {
+	if n, _ := w.rdb.LLen(ctx, asideKey(QueueScheduled)).Result(); n != 13 {
 		t.Errorf("%d entries tell what was set aside", n)
 	}
 	w.work()
 	w.until("good", Done)
+}
+
+func TestForeignTaskOfADeadWorkerIsNotArchivedByTheNextWorkersStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 5 {
+		id := fmt.Sprint("old-", i)
+		w.foreign(id, asynq.MaxRetry(0))
+		w.abandon(id, time.Hour)
+	}
+	w.work()
+	for i := range 5 {
+		w.until(fmt.Sprint("old-", i), Done)
+	}
+}
+
+// The copy of a refused last try is made, and its worker dies before it noted it.
+func TestCopyThatNobodyNotedIsFoundAndNotDoubled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(10, 2*time.Second))
+	w.fill(10)
+	w.foreign("x", asynq.MaxRetry(0))
+	first := w.work()
+	w.until("x", Snoozed)
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.rdb.HDel(t.Context(), recordKey("x"), "forward", "ended_ms")
+	w.rdb.HSet(t.Context(), recordKey("x"), "state", "snoozed")
+	w.foreign("x", asynq.MaxRetry(0)) // the first task, come again
+	w.work()
+	w.until("x", Done)
+	w.gone("x")
+	if n := w.upstream.count(); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestLastTryIsNotArchivedWhileRedisFalters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	// Its record cannot be read: the run cannot begin, and the copy cannot be made, until somebody mends it.
+	w.rdb.Set(t.Context(), recordKey("x"), "not a hash", 0)
+	w.foreign("x", asynq.MaxRetry(0))
+	w.work()
+	w.eventually(10*time.Second, func() string {
+		if n, _ := w.rdb.LLen(t.Context(), asynqActive(QueueScheduled)).Result(); n != 1 {
+			return "not running"
+		}
+		return ""
+	})
+	w.rdb.Del(t.Context(), recordKey("x"))
+	w.until("x", Done)
 }
 
 func TestActiveTaskWithoutALeaseIsFound(t *testing.T) {

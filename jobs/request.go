@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
@@ -15,14 +16,43 @@ import (
 // Request is a job as a script asks for it: the body of POST /v1/jobs, a line
 // of `enqueue -`, the flags of `enqueue`.
 type Request struct {
-	Feed     string            `json:"feed"`
-	Params   map[string]string `json:"params"`
-	Priority string            `json:"priority"`
-	In       string            `json:"in"`
-	At       string            `json:"at"`
-	Expires  string            `json:"expires"`
-	ID       string            `json:"id"`
+	Feed     string `json:"feed"`
+	Params   Params `json:"params"`
+	Param    Params `json:"param"` // the flag's name; the same as Params
+	Priority string `json:"priority"`
+	In       string `json:"in"`
+	At       string `json:"at"`
+	Expires  string `json:"expires"`
+	ID       string `json:"id"`
 }
+
+// Params are a source's parameters. In JSON a value may be a text, a number or
+// true and false; what is sent is its text.
+type Params map[string]string
+
+// UnmarshalJSON reads an object of plain values.
+func (p *Params) UnmarshalJSON(b []byte) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return errParams
+	}
+	out := make(Params, len(raw))
+	for k, v := range raw {
+		var text string
+		switch {
+		case json.Unmarshal(v, &text) == nil && string(v) != "null":
+			out[k] = text
+		case v[0] == '{' || v[0] == '[' || v[0] == 'n':
+			return errParams
+		default:
+			out[k] = string(v)
+		}
+	}
+	*p = out
+	return nil
+}
+
+var errParams = errors.New("params is an object of texts, numbers, true and false: {\"k\":\"v\"}")
 
 // DecodeRequest reads one JSON object. A key that is not known is an error:
 // a slip would change what the job does. Errors are *SpecError.
@@ -43,8 +73,10 @@ func jsonProblem(err error) string {
 	var te *json.UnmarshalTypeError
 	var se *json.SyntaxError
 	switch {
+	case errors.Is(err, errParams):
+		return err.Error()
 	case errors.As(err, &te) && te.Field != "":
-		return fmt.Sprintf("%s is a JSON %s; %s is wanted", te.Field, te.Value, jsonName(te.Type.String()))
+		return fmt.Sprintf("%s is a JSON %s; %s is wanted", te.Field, te.Value, "a "+te.Type.String())
 	case errors.As(err, &te):
 		return fmt.Sprintf("a JSON %s; an object is wanted, such as {\"feed\":\"…\"}", te.Value)
 	case errors.As(err, &se):
@@ -57,16 +89,19 @@ func jsonProblem(err error) string {
 	return "not JSON: " + err.Error()
 }
 
-func jsonName(goType string) string {
-	if strings.HasPrefix(goType, "map") {
-		return "an object of texts"
+func (r Request) params() map[string]string {
+	if len(r.Params) == 0 {
+		return r.Param
 	}
-	return "a " + goType
+	out := map[string]string{}
+	maps.Copy(out, r.Param)
+	maps.Copy(out, r.Params)
+	return out
 }
 
 // Spec reads the request's texts. Errors are *SpecError.
 func (r Request) Spec(now time.Time) (Spec, error) {
-	s := Spec{Feed: r.Feed, Params: r.Params, Priority: Priority(r.Priority), ID: r.ID}
+	s := Spec{Feed: r.Feed, Params: r.params(), Priority: Priority(r.Priority), ID: r.ID}
 	if r.Feed == "" {
 		return s, &SpecError{"no feed is named"}
 	}

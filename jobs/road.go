@@ -27,9 +27,10 @@ type Result struct {
 	TookMS   int64    `json:"took_ms"`
 }
 
-// progress is what a job has read so far; a refusal in mid-paging keeps it, so
-// that no page is paid for twice.
+// progress is what a job has read so far. A run that stops in mid-paging keeps
+// it, so that no page is paid for twice.
 type progress struct {
+	Schema  int           `json:"v"`
 	Cursor  string        `json:"cursor"`
 	Items   []source.Item `json:"items"`
 	Raw     [][]byte      `json:"raw"`
@@ -46,15 +47,15 @@ type progress struct {
 
 // travel is the road of one job: every page is charged, takes an endpoint and
 // is fetched; what they brought is stored.
-func (h *Handler) travel(ctx context.Context, r *run, f Feed, src source.Source, params map[string]string, log *slog.Logger) (Result, error) {
+func (h *Handler) travel(ctx context.Context, r *run, f Feed, src source.Source, log *slog.Logger) (Result, error) {
 	prog, err := h.resume(ctx, r)
 	if err != nil {
 		return Result{}, err
 	}
 	for {
-		if err := h.page(ctx, r, f, src, params, prog, log); err != nil {
-			var s *SnoozeError
-			if errors.As(err, &s) && prog.Pages > 0 {
+		if err := h.page(ctx, r, f, src, prog, log); err != nil {
+			// Whatever stopped it, no page is paid for twice.
+			if prog.Pages > 0 {
 				h.keep(ctx, r, f, prog, log)
 			}
 			return Result{}, err
@@ -67,8 +68,8 @@ func (h *Handler) travel(ctx context.Context, r *run, f Feed, src source.Source,
 }
 
 // page does one request: charge → take → sent → fetch → report → read.
-func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, params map[string]string, prog *progress, log *slog.Logger) error {
-	req, err := src.Request(source.Page{Cursor: prog.Cursor, Params: params})
+func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, prog *progress, log *slog.Logger) error {
+	req, err := src.Request(source.Page{Cursor: prog.Cursor, Params: r.payload.Params})
 	if err != nil {
 		return &permanentError{err}
 	}
@@ -92,7 +93,11 @@ func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, p
 		return err
 	}
 	if err != nil {
-		h.giveBack(ctx, r, f, a, log)
+		// A lost reply may hide that another run has begun and sent under this ID.
+		if h.owns(ctx, r) {
+			h.forgetCharge(ctx, r, log)
+		}
+		h.report(ctx, a, nil, allocation.Cancelled, 0, log)
 		return err
 	}
 	if prog.BeganUS == 0 {
@@ -171,7 +176,14 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	if r.Queue == QueueInteractive {
 		priority = quota.Interactive
 	}
-	d, err := h.limiter.Charge(ctx, quota.Request{Quota: f.Quota, ID: r.chargeID(), Cost: f.Cost, Priority: priority})
+	req := quota.Request{Quota: f.Quota, ID: r.chargeID(), Cost: f.Cost, Priority: priority}
+	d, err := h.limiter.Charge(ctx, req)
+	if err == nil && d.Granted && outlived(d, r.now()) {
+		// An unsent charge of an earlier run, which some window no longer counts: it would pay for nothing.
+		if _, err = h.limiter.Refund(ctx, f.Quota, req.ID); err == nil {
+			d, err = h.limiter.Charge(ctx, req)
+		}
+	}
 	var impossible *quota.ImpossibleError
 	switch {
 	case errors.As(err, &impossible):
@@ -187,6 +199,16 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	}
 	log.Info("granted", "quota", f.Quota, "cost", f.Cost, "charge", r.chargeID(), "snoozes", r.Snoozes, "late_ms", late.Milliseconds())
 	return nil
+}
+
+// outlived says that a grant is older than the shortest window that counts it.
+func outlived(d quota.Decision, now time.Time) bool {
+	for _, w := range d.Windows {
+		if now.Sub(d.At) >= w.Per {
+			return true
+		}
+	}
+	return false
 }
 
 // refusal says in a line why a quota refused.
@@ -237,14 +259,6 @@ func (h *Handler) take(ctx context.Context, r *run, f Feed, src source.Source, l
 // eligible by itself: somebody has to mend it.
 const emptyPoolWait = 30 * time.Second
 
-// giveBack undoes charge and take for a request that did not go out.
-func (h *Handler) giveBack(ctx context.Context, r *run, f Feed, a allocation.Allocation, log *slog.Logger) {
-	h.forgetCharge(ctx, r, log)
-	if f.Pool != Direct {
-		h.report(ctx, a, nil, allocation.Cancelled, 0, log)
-	}
-}
-
 func (h *Handler) report(ctx context.Context, a allocation.Allocation, src source.Source, o allocation.Outcome, after time.Duration, log *slog.Logger) {
 	if a.Pool == Direct {
 		return
@@ -288,21 +302,26 @@ func (h *Handler) resume(ctx context.Context, r *run) (*progress, error) {
 	if r.Sent == 0 {
 		return &progress{}, nil
 	}
-	data, err := h.store.TakePartial(ctx, r.Key, r.chargeAs)
+	data, err := h.store.Partial(ctx, r.Key, r.chargeAs)
 	if err != nil {
 		return nil, err
 	}
 	var p progress
-	if data != nil {
-		if err := json.Unmarshal(data, &p); err != nil {
-			// A newer binary may have written it; the pages are fetched again.
-			return &progress{}, nil //nolint:nilerr // said above
-		}
+	if data == nil {
+		return &p, nil
+	}
+	r.resumed = true
+	if err := json.Unmarshal(data, &p); err != nil || p.Schema != progressSchema {
+		// Another binary wrote it; the pages are fetched again.
+		return &progress{}, nil //nolint:nilerr // said above
 	}
 	return &p, nil
 }
 
+const progressSchema = 1
+
 func (h *Handler) keep(ctx context.Context, r *run, f Feed, p *progress, log *slog.Logger) {
+	p.Schema, r.resumed = progressSchema, true
 	data, err := json.Marshal(p)
 	if err == nil {
 		err = h.store.SavePartial(context.WithoutCancel(ctx), r.Key, r.chargeAs, data, max(f.MaxSnooze, time.Hour))
@@ -327,7 +346,7 @@ func (h *Handler) deposit(ctx context.Context, r *run, f Feed, p *progress, log 
 		st, err = h.store.Renew(ctx, r.Key, began, now)
 		res.What, res.Items = "not modified", 0
 	} else {
-		if len(p.Items) == 0 && !r.Head.Empty() {
+		if len(p.Items) == 0 && r.Head.Items > 0 {
 			return Result{}, &source.AnswerError{Kind: source.Truncated, Reason: "an empty answer where there were items"}
 		}
 		st, err = h.store.Put(ctx, r.Head, began, now, feed.Content{
@@ -345,11 +364,6 @@ func (h *Handler) deposit(ctx context.Context, r *run, f Feed, p *progress, log 
 		res.What = "older than the newest version"
 	}
 	res.Version = st.Version
-	if r.Sent > p.Pages {
-		if err := h.store.DropPartial(ctx, r.Key, r.chargeAs); err != nil {
-			log.Warn("could not drop kept pages", "error", err)
-		}
-	}
 	log.Info("stored", "what", res.What, "version", st.Version, "items", len(p.Items), "units", res.Units)
 	return res, nil
 }

@@ -247,6 +247,7 @@ func TestCancelledJobStaysCancelled(t *testing.T) {
 	})
 }
 
+// A tick that is enqueued again after asynq has forgotten it runs once.
 func TestDeliveryAfterTheEndDoesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withQuota(100, time.Hour))
@@ -258,16 +259,96 @@ func TestDeliveryAfterTheEndDoesNothing(t *testing.T) {
 		}
 		return ""
 	})
-	w.foreign("once")
+	own, err := payload{Feed: "news"}.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.client.asynq.Enqueue(asynq.NewTask(TaskType, own), asynq.TaskID("once"), asynq.Queue(QueueScheduled)); err != nil {
+		t.Fatal(err)
+	}
+	w.gone("once")
+	if w.upstream.count() != 1 || w.charged(0) != 1 {
+		t.Errorf("%d requests, %d charged", w.upstream.count(), w.charged(0))
+	}
+}
+
+// gone waits until asynq has ended a task without retention.
+func (w *world) gone(id string) {
+	w.t.Helper()
 	w.eventually(10*time.Second, func() string {
-		_, err := w.client.inspector.GetTaskInfo(QueueScheduled, "once")
+		_, err := w.client.inspector.GetTaskInfo(QueueScheduled, id)
 		if errors.Is(err, asynq.ErrTaskNotFound) {
 			return ""
 		}
 		return fmt.Sprint("still there: ", err)
 	})
-	if w.upstream.count() != 1 || w.charged(0) != 1 {
-		t.Errorf("%d requests, %d charged", w.upstream.count(), w.charged(0))
+}
+
+func TestForeignTaskThatUsesItsIDAgainRunsAgainAndPaysAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(100, time.Hour))
+	w.work()
+	for n := 1; n <= 3; n++ {
+		w.foreign("nightly")
+		w.gone("nightly")
+		if w.upstream.count() != n || w.charged(0) != int64(n) {
+			t.Fatalf("run %d: %d requests, %d charged", n, w.upstream.count(), w.charged(0))
+		}
+		// Its end was hours ago.
+		w.rdb.HSet(t.Context(), recordKey("nightly"), "ended_ms", time.Now().Add(-time.Hour).UnixMilli())
+	}
+}
+
+func TestFailedJobThatAPersonRunsAgainRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.upstream.on(func(n int, rw http.ResponseWriter, _ *http.Request) bool {
+		if n == 1 {
+			rw.WriteHeader(http.StatusNotFound)
+		}
+		return n == 1
+	})
+	w.work()
+	w.until(w.enqueue(Spec{ID: "broken"}).ID, Failed)
+	w.eventually(10*time.Second, func() string {
+		if err := w.client.inspector.RunTask(QueueInteractive, "broken"); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	if j := w.until("broken", Done); j.Attempts != 0 {
+		t.Errorf("%+v", j)
+	}
+}
+
+func TestUnsentChargeThatItsWindowForgotIsPaidAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(1, 300*time.Millisecond))
+	h := w.handler()
+	f, src, _ := h.catalog.find("news")
+	dead := &run{ID: "j", Queue: QueueScheduled, Feed: "news", Key: "news", token: "dead"}
+	if err := h.begin(t.Context(), dead, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.charge(t.Context(), dead, f, w.log); err != nil {
+		t.Fatal(err)
+	}
+	granted := time.Now() // and its worker dies
+	w.eventually(5*time.Second, func() string {
+		if time.Since(granted) < 400*time.Millisecond {
+			return "the window still counts it"
+		}
+		return ""
+	})
+	again := &run{ID: "j", Queue: QueueScheduled, Feed: "news", Key: "news", token: "again"}
+	if err := h.begin(t.Context(), again, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.travel(t.Context(), again, f, src, w.log); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.charged(0); n != 1 {
+		t.Errorf("%d units count for the request that went out", n)
 	}
 }
 
@@ -307,12 +388,12 @@ func TestStoppedWorkerGivesItsJobBackChargedOncePerRequest(t *testing.T) {
 
 func TestJobWhoseWorkerDiesEachTimeIsDeadAfterItsAttempts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withFeed(func(f *Feed) { f.Attempts = 3 }))
+	w := newWorld(t, withFeed(func(f *Feed) { f.Attempts = 1 }))
 	h := w.handler()
 	for i := range 3 {
 		// A run that begins and is never heard of again.
-		r := &run{ID: "killer", Queue: QueueScheduled, Feed: "news", Key: "news", token: fmt.Sprint(i), chargeAs: "killer"}
-		if err := h.begin(t.Context(), r); err != nil {
+		r := &run{ID: "killer", Queue: QueueScheduled, Feed: "news", Key: "news", token: fmt.Sprint(i)}
+		if err := h.begin(t.Context(), r, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -330,8 +411,8 @@ func TestOlderRunIsFencedOffByTheNewer(t *testing.T) {
 	h := w.handler()
 	runs := make([]*run, 2)
 	for i := range runs {
-		runs[i] = &run{ID: "j", Queue: QueueScheduled, Feed: "news", Key: "news", token: fmt.Sprint(i), chargeAs: "j"}
-		if err := h.begin(t.Context(), runs[i]); err != nil {
+		runs[i] = &run{ID: "j", Queue: QueueScheduled, Feed: "news", Key: "news", token: fmt.Sprint(i)}
+		if err := h.begin(t.Context(), runs[i], false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -343,6 +424,62 @@ func TestOlderRunIsFencedOffByTheNewer(t *testing.T) {
 	}
 	if _, err := h.markSent(t.Context(), runs[1]); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestFencedOffRunTouchesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler()
+	old := &run{ID: "j", Queue: QueueScheduled, Feed: "news", Key: "news", token: "old"}
+	current := &run{ID: "j", Queue: QueueScheduled, Feed: "news", Key: "news", token: "current"}
+	for _, r := range []*run{old, current} {
+		if err := h.begin(t.Context(), r, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.store.Claim(t.Context(), "news", "j", "", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []ending{{State: Done, Result: `"x"`}, {State: Snoozed, Count: "snoozes", Next: time.Now()}} {
+		if err := h.finish(t.Context(), old, e); !errors.Is(err, errStale) {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+	h2, err := w.store.Head(t.Context(), "news")
+	left := w.rdb.ZCard(t.Context(), wakeKey(QueueScheduled)).Val() + w.rdb.ZCard(t.Context(), endedKey).Val() + w.rdb.Exists(t.Context(), countersKey).Val()
+	if err != nil || h2.Refreshing != "j" || left != 0 {
+		t.Errorf("claim %q, %d marks %v", h2.Refreshing, left, err)
+	}
+}
+
+func TestCancelThatComesAsTheRunFallsAsleepHolds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.handler()
+	r := &run{ID: "j", Queue: QueueScheduled, Feed: "news", Key: "news", token: "t"}
+	if err := h.begin(t.Context(), r, false); err != nil {
+		t.Fatal(err)
+	}
+	w.rdb.HSet(t.Context(), recordKey("j"), "cancel", "1") // the message to the worker was lost
+	if err := h.finish(t.Context(), r, ending{State: Snoozed, Count: "snoozes", Next: time.Now().Add(time.Hour)}); !errors.Is(err, errCancelled) {
+		t.Errorf("%v", err)
+	}
+	if j := w.get("j"); j.State != Cancelled {
+		t.Errorf("%+v", j)
+	}
+}
+
+func TestEmptyFeedStaysGood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withFeed(func(f *Feed) { f.Attempts = 1 }))
+	w.upstream.on(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+		fmt.Fprint(rw, `<?xml version="1.0"?><rss version="2.0"><channel><title>nothing yet</title></channel></rss>`)
+		return true
+	})
+	w.work()
+	for range 2 {
+		w.until(w.enqueue(Spec{}).ID, Done)
 	}
 }
 

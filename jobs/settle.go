@@ -2,21 +2,21 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/hibiken/asynq"
 )
 
 // settle turns the error of a run into what follows.
-func (h *Handler) settle(ctx context.Context, r *run, f Feed, p payload, log *slog.Logger, err error) error {
+func (h *Handler) settle(ctx context.Context, r *run, f Feed, log *slog.Logger, err error) error {
 	var s *SnoozeError
 	switch {
 	case errors.Is(err, errStale):
-		return h.lost(log, err)
+		return h.lost(ctx, r, log, err)
 	case errors.Is(err, errCancelled) || h.running.cancelled(r.ID):
 		return h.end(ctx, r, log, Cancelled, errCancelled)
 	case h.running.interrupted() && (errors.Is(err, context.Canceled) || ctx.Err() != nil):
@@ -26,26 +26,29 @@ func (h *Handler) settle(ctx context.Context, r *run, f Feed, p payload, log *sl
 		log.Info("job stopped with its worker", "requests_sent", r.Sent)
 		return errInterrupted
 	case errors.As(err, &s):
-		return h.snooze(ctx, r, f, p.Params, log, s)
+		return h.snooze(ctx, r, f, log, s)
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		// asynq cancelled it (a person at asynqmon, or a lost lease): it runs again, and that is no failure.
+		if lastTry(ctx) {
+			return h.end(ctx, r, log, Failed, errors.New("stopped from outside, and its task had no try left"))
+		}
 		if ferr := h.finish(ctx, r, ending{State: Pending, Error: "stopped from outside"}); ferr != nil {
-			return h.lost(log, ferr)
+			return h.lost(ctx, r, log, ferr)
 		}
 		return err
 	}
 	var perm *permanentError
 	n := r.Attempts + 1
-	if errors.As(err, &perm) || n >= f.Attempts || p.LastTry || lastTry(ctx) {
+	if errors.As(err, &perm) || n >= f.Attempts || r.payload.LastTry || lastTry(ctx) {
 		if perm == nil {
 			err = fmt.Errorf("attempt %d of %d: %w", n, f.Attempts, err)
 		}
 		return h.endCounted(ctx, r, log, err)
 	}
 	at := r.now().Add(backoff(n, randomSpread()))
-	e := ending{State: Retrying, Count: "attempts", Next: at, Error: err.Error(), wake: true}
+	e := ending{State: Retrying, Count: "attempts", Next: at, Error: err.Error()}
 	if ferr := h.finish(ctx, r, e); ferr != nil {
-		return h.lost(log, ferr)
+		return h.lost(ctx, r, log, ferr)
 	}
 	h.fail(ctx, r, err, log)
 	log.Warn("fetch failed, will retry", "attempt", n, "attempts", f.Attempts, "next_at", at, "error", err)
@@ -60,17 +63,22 @@ func (e *permanentError) Unwrap() error { return e.err }
 
 func (h *Handler) endCounted(ctx context.Context, r *run, log *slog.Logger, err error) error {
 	if ferr := h.finish(ctx, r, ending{State: Failed, Count: "attempts", Error: err.Error()}); ferr != nil {
-		return h.lost(log, ferr)
+		return h.lost(ctx, r, log, ferr)
 	}
 	h.fail(ctx, r, err, log)
+	h.forgetCharge(ctx, r, log) // of a charge whose reply was lost; a sent one has another ID
 	log.Error("job failed", "attempts", r.Attempts+1, "snoozes", r.Snoozes, "error", err)
 	return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
 }
 
 // end closes a job without a request that failed.
 func (h *Handler) end(ctx context.Context, r *run, log *slog.Logger, s State, why error) error {
-	if ferr := h.finish(ctx, r, ending{State: s, Error: why.Error(), Result: strconv.Quote(string(s) + ": " + why.Error())}); ferr != nil {
-		return h.lost(log, ferr)
+	line, err := json.Marshal(string(s) + ": " + why.Error())
+	if err != nil {
+		line = nil
+	}
+	if ferr := h.finish(ctx, r, ending{State: s, Error: why.Error(), Result: string(line)}); ferr != nil && !(s == Cancelled && errors.Is(ferr, errCancelled)) {
+		return h.lost(ctx, r, log, ferr)
 	}
 	h.forgetCharge(ctx, r, log)
 	if s == Failed {
@@ -83,7 +91,7 @@ func (h *Handler) end(ctx context.Context, r *run, log *slog.Logger, s State, wh
 }
 
 // snooze puts the job to sleep until its promised instant.
-func (h *Handler) snooze(ctx context.Context, r *run, f Feed, params map[string]string, log *slog.Logger, s *SnoozeError) error {
+func (h *Handler) snooze(ctx context.Context, r *run, f Feed, log *slog.Logger, s *SnoozeError) error {
 	now := r.now()
 	if !s.Until.After(now) {
 		s.Until = now.Add(minSnooze)
@@ -96,33 +104,31 @@ func (h *Handler) snooze(ctx context.Context, r *run, f Feed, params map[string]
 		return h.end(ctx, r, log, Failed, fmt.Errorf("max_snooze: would sleep until %s, longer than %s in all: %s",
 			s.Until.UTC().Format(time.RFC3339), f.MaxSnooze, s.Reason))
 	}
-	if err := h.finish(ctx, r, ending{State: Snoozed, Count: "snoozes", Next: s.Until, Error: s.Error(), wake: true}); err != nil {
-		return h.lost(log, err)
+	if err := h.finish(ctx, r, ending{State: Snoozed, Count: "snoozes", Next: s.Until, Error: s.Error()}); err != nil {
+		return h.lost(ctx, r, log, err)
 	}
-	if err := h.store.Announce(context.WithoutCancel(ctx), r.Key, s.Until); err != nil {
+	if err := h.store.Announce(context.WithoutCancel(ctx), r.Key, r.ID, s.Until); err != nil {
 		log.Warn("could not tell waiting readers", "error", err)
 	}
 	log.Info("job snoozed", "until", s.Until, "snoozes", r.Snoozes+1, "reason", s.Reason)
-	if lastTry(ctx) {
-		return h.replace(ctx, r, log, s.Until, params)
-	}
 	return s
 }
 
-// lastTry says that asynq would archive the task if its handler now returned
-// an error, failure or not.
-func lastTry(ctx context.Context) bool {
-	n, ok1 := asynq.GetRetryCount(ctx)
-	m, ok2 := asynq.GetMaxRetry(ctx)
-	return ok1 && ok2 && n >= m
-}
+// gaveWayError is a run whose job another run has: asynq may do with its task
+// what it likes, since the lease is gone.
+type gaveWayError struct{ SnoozeError }
 
-// lost ends a run whose record another run has taken over, or that Redis did
-// not take. asynq must not archive the task for it.
-func (h *Handler) lost(log *slog.Logger, err error) error {
-	if errors.Is(err, errStale) {
+// lost ends a run whose end its record did not take: a person had cancelled
+// the job, another run has it, or Redis did not answer.
+func (h *Handler) lost(ctx context.Context, r *run, log *slog.Logger, err error) error {
+	switch {
+	case errors.Is(err, errCancelled):
+		h.forgetCharge(ctx, r, log)
+		log.Info("job cancelled")
+		return nil
+	case errors.Is(err, errStale):
 		log.Warn("run gave way: another run has the job")
-		return &SnoozeError{Until: time.Now().Add(time.Minute), Reason: "another run has this job"}
+		return &gaveWayError{SnoozeError{Until: time.Now().Add(time.Minute), Reason: "another run has this job"}}
 	}
 	log.Error("could not close a run", "error", err)
 	return &SnoozeError{Until: time.Now().Add(backoffBase), Reason: "its record could not be written: " + err.Error()}
@@ -130,7 +136,7 @@ func (h *Handler) lost(log *slog.Logger, err error) error {
 
 // fail tells the feed why nothing came; its versions stay.
 func (h *Handler) fail(ctx context.Context, r *run, why error, log *slog.Logger) {
-	if err := h.store.Fail(context.WithoutCancel(ctx), r.Key, why.Error(), r.now()); err != nil {
+	if err := h.store.Fail(context.WithoutCancel(ctx), r.Key, r.ID, why.Error(), r.now()); err != nil {
 		log.Warn("could not record a failure", "error", err)
 	}
 }

@@ -39,7 +39,11 @@ const fallback = 2 * time.Second
 // the promised instant, since the waker, which is exact, comes first.
 func retryDelay(err error, now time.Time) time.Duration {
 	var s *SnoozeError
-	if errors.As(err, &s) {
+	var gave *gaveWayError
+	if errors.As(err, &gave) {
+		s = &gave.SnoozeError
+	}
+	if s != nil || errors.As(err, &s) {
 		return max(s.Until.Sub(now), 0) + fallback
 	}
 	var r *retryError
@@ -52,5 +56,6 @@ func retryDelay(err error, now time.Time) time.Duration {
 // isFailure tells asynq whether to count: only our own snooze does not.
 func isFailure(err error) bool {
 	var s *SnoozeError
-	return !errors.As(err, &s)
+	var gave *gaveWayError
+	return !errors.As(err, &s) && !errors.As(err, &gave)
 }

@@ -23,6 +23,8 @@ const (
 	parkFor = 50 * time.Millisecond
 	// sharedServers lifts asynq's pace: one server takes one task at a time.
 	sharedServers = 2
+	// stopMargin is for what comes after the time that running jobs have.
+	stopMargin = 10 * time.Second
 	// clockLimit is how far this machine's clock may be off Redis's: asynq's
 	// leases use local time.
 	clockLimit = 5 * time.Second
@@ -67,6 +69,12 @@ func (w *Worker) Start(ctx context.Context) error {
 			size++
 		}
 		w.servers = append(w.servers, w.server(size, map[string]int{QueueInteractive: 9, QueueScheduled: 1}))
+	}
+	// asynq looks for abandoned tasks as it starts, and archives those without a try left: ours come first.
+	for _, q := range queues {
+		if err := reconcileAll(ctx, w.rdb, q, w.log); err != nil {
+			return err
+		}
 	}
 	for i, s := range w.servers {
 		if err := s.Start(w.handler); err != nil {
@@ -125,9 +133,10 @@ func (w *Worker) shutdown(ctx context.Context) error {
 	}
 	// From here a handler that returns parks; asynq gives its task back.
 	h.running.interrupt()
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	w.stop()
+	last, cancel := context.WithTimeout(ctx, stopMargin)
+	defer cancel()
 	err = h.running.wait(last)
-	cancel()
 	if err != nil {
 		err = fmt.Errorf("jobs: %d jobs did not obey their context", h.running.count())
 	}
@@ -135,10 +144,18 @@ func (w *Worker) shutdown(ctx context.Context) error {
 	for _, s := range w.servers {
 		all.Go(s.Shutdown)
 	}
-	all.Wait()
+	ended := make(chan struct{})
+	go func() {
+		all.Wait()
+		w.loops.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-last.Done():
+		err = errors.Join(err, errors.New("jobs: Redis does not answer; the leases of unfinished jobs end by themselves"))
+	}
 	close(h.parked)
-	w.stop()
-	w.loops.Wait()
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
 	"feedwarden/allocation"
@@ -26,6 +27,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	redis.SetLogger(&logging.VoidLogger{})
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction("os/exec.(*Cmd).Wait"),
 		goleak.IgnoreAnyFunction("feedwarden/internal/testredis.(*Server).start.func1"),
@@ -70,7 +72,8 @@ func withTokens(c *Config, _ *Parts, _ *pace) { c.Tokens = threeTokens }
 func newWorld(t *testing.T, settings ...setting) *world {
 	t.Helper()
 	w := &world{T: t, redis: testredis.Own(t, "--save", "", "--appendonly", "no"), logs: &syncBuffer{}, schedules: newFakeSchedules()}
-	w.rdb = w.redis.Client()
+	// One try: what is tested is what follows when Redis is away.
+	w.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.Socket(), MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = w.rdb.Close() })
 	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	must := func(err error) {
@@ -286,4 +289,8 @@ func (s *syncBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
+}
+
+func contentOf(kind, raw string) feed.Content {
+	return feed.Content{Items: []source.Item{{ID: "x", Rank: 1}}, Raw: [][]byte{[]byte(raw)}, ContentType: kind}
 }

@@ -129,16 +129,9 @@ func tightest(s *snapshot) (tile, bool) {
 	return best, found
 }
 
-// toneOf is the colour of a window's use.
-func toneOf(percent float64) string {
-	switch {
-	case percent >= 100:
-		return "bad"
-	case percent >= 80:
-		return "warn"
-	}
-	return "good"
-}
+// toneOf is the colour of a window's use. A full one is no fault: it is what a
+// budget is for, and who comes next waits.
+func toneOf(percent float64) string { return toneIf(percent < 80, "good", "warn") }
 
 func toneIf(yes bool, a, b string) string {
 	if yes {

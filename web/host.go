@@ -44,7 +44,10 @@ func (h hosts) ours(r *http.Request) bool {
 // "" where there is none.
 func hostName(hostport string) string {
 	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
+	if h, port, err := net.SplitHostPort(hostport); err == nil {
+		if strings.Trim(port, "0123456789") != "" {
+			return ""
+		}
 		host = h
 	}
 	if inner, ok := strings.CutPrefix(host, "["); ok {

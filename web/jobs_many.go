@@ -3,6 +3,7 @@ package web
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -43,11 +44,14 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // HTTP/2 needs none
 	in, done := newSpool(), make(chan struct{})
+	out := &resultLines{w: w, rc: rc, within: s.pace.write}
+	in.idle = out.idle
 	body := &paced{r: http.MaxBytesReader(w, r.Body, maxMany), within: s.pace.body, deadline: rc.SetReadDeadline}
 	go func() {
 		defer close(done)
 		in.fill(body)
 	}()
+	defer context.AfterFunc(s.stopping, body.end)()
 	defer func() {
 		select {
 		case <-done:
@@ -58,10 +62,9 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 	}()
 	w.Header().Set("Content-Type", ndjsonType)
 	w.Header().Set("Cache-Control", "no-store")
-	out := &resultLines{w: w, rc: rc, within: s.pace.write}
 	err := eachLine(in, maxLine, func(n int, line []byte, tooLong bool) error {
 		if s.stopping.Err() != nil {
-			return errStopping
+			return &bodyError{line: n, err: errEnded}
 		}
 		if err := r.Context().Err(); err != nil {
 			return err
@@ -89,8 +92,6 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-var errStopping = errors.New("web: the server is stopping")
-
 func (s *Server) lineError(n int, err error) lineError {
 	p := problemOf(err)
 	if p.Code == "internal" || p.Code == "redis-away" {
@@ -104,7 +105,7 @@ func (s *Server) lineError(n int, err error) lineError {
 }
 
 // resultLines writes a line for each result, and sends them at least every
-// flushEvery.
+// flushEvery, and whenever there is nothing else to do.
 type resultLines struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
@@ -139,6 +140,14 @@ func (o *resultLines) add(v any) error {
 	return o.flush()
 }
 
+// idle sends what is written before the next line is waited for: its sender may
+// wait for the answer to the last. An error is met again by what comes next.
+func (o *resultLines) idle() {
+	if o.begun {
+		_ = o.flush()
+	}
+}
+
 func (o *resultLines) flush() error {
 	o.begin()
 	o.sent = time.Now()
@@ -155,6 +164,9 @@ func (e *bodyError) Error() string {
 	var tooBig *http.MaxBytesError
 	if errors.As(e.err, &tooBig) {
 		return fmt.Sprintf("the body has more than %d bytes: this line and what follows was not read", tooBig.Limit)
+	}
+	if errors.Is(e.err, errEnded) {
+		return "the server is stopping: this line and what follows was not enqueued"
 	}
 	return "the body could not be read to its end: this line and what follows was not read"
 }

@@ -79,9 +79,19 @@ var jobEventNames = []string{
 	string(jobs.Snoozed), string(jobs.Retrying), "recovered", "set_aside",
 }
 
-// Describe tells of one metric alone: which of the others there are is known by
-// reading.
-func (c *collector) Describe(ch chan<- *prometheus.Desc) { ch <- buildInfo }
+var allMetrics = []*prometheus.Desc{
+	buildInfo, redisUp, unread,
+	feedAge, feedTTL, feedVersion, feedItems, feedState, feedFailing,
+	quotaLimit, quotaUsed, quotaRemaining, quotaReserve, quotaWaiting, quotaLongest, quotaBlocked, quotaGrants, quotaRefusals, quotaRefunds,
+	poolEndpoints, queueJobs, jobEvents,
+}
+
+// Describe names every metric that there can be.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range allMetrics {
+		ch <- d
+	}
+}
 
 // Collect reads Redis, or a reading that is at most two seconds old.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {

@@ -104,6 +104,7 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(path, "/api/") {
 			w.Header().Set("Cache-Control", "private, max-age=86400")
 		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		handler.ServeHTTP(w, r)
 		return
 	}

@@ -105,17 +105,17 @@ func mimeOf(name string) string {
 }
 
 // asset serves a file of ours. One that is asked for by its tag never changes.
-func (p *pages) asset(w http.ResponseWriter, r *http.Request) {
-	a, ok := p.assets[r.PathValue("file")]
+func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
+	a, ok := s.pages.assets[r.PathValue("file")]
 	if !ok {
-		http.NotFound(w, r)
+		s.fail(w, r, problem(http.StatusNotFound, "no-route", "nothing is at this path"))
 		return
 	}
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
 	h.Set("ETag", a.etag)
 	h.Set("Cache-Control", "private, max-age=3600")
-	if r.URL.Query().Get("v") == p.tag {
+	if r.URL.Query().Get("v") == s.pages.tag {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))

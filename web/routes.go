@@ -46,7 +46,7 @@ func routes(s *Server, metrics http.Handler) []route {
 
 		{get, "/{$}", Read, pageType, s.dashboard},
 		{get, "/feeds/{name}", Read, pageType, s.feedPage},
-		{get, "/assets/{file}", Read, "", s.pages.asset},
+		{get, "/assets/{file}", Read, "", s.asset},
 		{get, "/login", "", pageType, s.showLogin},
 		{post, "/login", "", "", s.login},
 		{post, "/logout", Read, "", s.logout},

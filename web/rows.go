@@ -46,6 +46,7 @@ type quotaCard struct {
 	BlockReason string
 	Windows     []windowBar
 	Line        string
+	Longest     string // "" while nobody waits
 	Release     moment
 	Grants      string
 	Refusals    string
@@ -78,7 +79,8 @@ func newQuotaCard(p part[Quota], now time.Time) quotaCard {
 	c.Grants, c.Refusals = grouped(q.Grants), grouped(q.Refusals)
 	c.Line = "nobody"
 	if q.Line.Waiting > 0 {
-		c.Line = fmt.Sprintf("%s for %s, up to %s", grouped(q.Line.Waiting), grouped(q.Line.Units), span(time.Duration(q.Line.LongestWaitMS)*time.Millisecond))
+		c.Line = fmt.Sprintf("%s, %s units", grouped(q.Line.Waiting), grouped(q.Line.Units))
+		c.Longest = span((time.Duration(q.Line.LongestWaitMS) * time.Millisecond).Round(time.Second))
 	}
 	for _, w := range q.Windows {
 		used := share(w.Used, w.Limit)
@@ -150,21 +152,33 @@ func (s *Server) newPoolCard(ctx context.Context, p part[Pool], now time.Time) p
 type scheduleRow struct {
 	ScheduleView
 	Next, Last moment
-	Paused     string
+	Note       string // why it does not tick as its expression says
 }
 
 func newScheduleRow(v ScheduleView, now time.Time) scheduleRow {
 	row := scheduleRow{ScheduleView: v, Next: relative(v.NextAt, now, "none"), Last: relative(v.LastAt, now, "none yet")}
-	if v.State == "paused" {
-		row.Paused = "paused"
+	switch {
+	case v.State == "paused":
+		row.Note = "paused"
 		if v.PausedBy != "" {
-			row.Paused += " by " + v.PausedBy
+			row.Note += " by " + v.PausedBy
 		}
 		if v.PausedUntil != nil {
-			row.Paused += " until " + v.PausedUntil.UTC().Format("2006-01-02 15:04") + " UTC"
+			row.Note += " until " + v.PausedUntil.UTC().Format("2006-01-02 15:04") + " UTC"
+		}
+	case v.DueAt != nil:
+		row.Note = "one waits, due " + relative(v.DueAt, now, "").Text
+		if why, ok := holdWords[v.Hold]; ok {
+			row.Note += ": " + why
 		}
 	}
 	return row
+}
+
+var holdWords = map[string]string{
+	"overlap": "the last one's job has not ended",
+	"full":    "the queue is full",
+	"error":   "it could not be enqueued",
 }
 
 // jobRow is a job on a page.
@@ -201,7 +215,10 @@ func resultWords(b json.RawMessage) (string, bool) {
 	}
 	text := r.What
 	if r.Version > 0 {
-		text += fmt.Sprintf(": version %d, %s", r.Version, counted(r.Items, "item"))
+		text += fmt.Sprintf(": version %d", r.Version)
+	}
+	if r.Items > 0 {
+		text += ", " + counted(r.Items, "item")
 	}
 	if r.Units > 0 {
 		text += ", " + counted(int(r.Units), "unit")

@@ -2,7 +2,7 @@ package web
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -131,10 +131,11 @@ func each[T any](names []string, read func(string) (T, error)) []part[T] {
 
 // queue counts a queue; one that nobody has used yet is empty.
 func (n *snapshots) queue(name string) (queueSize, error) {
-	q, err := n.inspector.GetQueueInfo(name)
-	if errors.Is(err, asynq.ErrQueueNotFound) {
-		return queueSize{}, nil
+	known, err := n.inspector.Queues()
+	if err != nil || !slices.Contains(known, name) {
+		return queueSize{}, err
 	}
+	q, err := n.inspector.GetQueueInfo(name)
 	if err != nil {
 		return queueSize{}, err
 	}

@@ -14,6 +14,9 @@ type spool struct {
 	more   *sync.Cond
 	chunks [][]byte
 	err    error // why nothing more comes
+
+	// idle, where it is set, is called by the reader before it waits.
+	idle func()
 }
 
 const spoolChunk = 32 << 10
@@ -54,6 +57,11 @@ func (s *spool) keep(b []byte) {
 func (s *spool) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.chunks) == 0 && s.err == nil && s.idle != nil {
+		s.mu.Unlock()
+		s.idle()
+		s.mu.Lock()
+	}
 	for len(s.chunks) == 0 && s.err == nil {
 		s.more.Wait()
 	}
@@ -87,11 +95,20 @@ func (p *paced) Read(b []byte) (int, error) {
 	}
 	n, err := p.r.Read(b)
 	if errors.Is(err, io.EOF) {
-		// What comes after the body is no longer waited for: a deadline that stays
-		// would end the request while it is worked on.
+		// Nothing more is waited for: a deadline that stays would end the request
+		// while it is worked on. After an error it must stay, for net/http then
+		// reads on to find the end.
 		_ = p.move(time.Time{})
+	} else if err != nil && p.isEnded() {
+		err = errEnded
 	}
 	return n, err
+}
+
+func (p *paced) isEnded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
 }
 
 func (p *paced) move(t time.Time) error {

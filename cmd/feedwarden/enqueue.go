@@ -33,6 +33,9 @@ func (c *enqueueCmd) Run(e *env) error {
 		}
 		wait = d
 	}
+	if c.ID != "" && len(c.Feeds) == 1 && c.Feeds[0] == "-" {
+		return usageError("--id names one job; a line of standard input has its own \"id\"")
+	}
 	if c.ID != "" && len(c.Feeds) > 1 {
 		return usageError("--id names one job, and %d feeds are asked for: one feed a call", len(c.Feeds))
 	}
@@ -62,40 +65,80 @@ func (c *enqueueCmd) args(s *session, specs []jobs.Spec, wait time.Duration) err
 			return &exitError{exitUsage, err}
 		}
 	}
-	worst := 0
-	t := s.table("", jobHeader...)
+	b := newBatch(s, wait)
 	for _, spec := range specs {
-		code := c.one(s, t, spec, wait)
-		worst = worse(worst, code)
+		if err := b.enqueue(spec, 0); err != nil {
+			return err
+		}
 	}
-	if err := t.flush(); err != nil {
-		return err
+	return b.end()
+}
+
+// enqueueBatch enqueues jobs one after the other, prints a line for each, and
+// remembers what the exit code has to be. With a wait, all are enqueued before
+// any is waited for.
+type enqueueBatch struct {
+	s       *session
+	t       *table
+	until   time.Time // zero: no wait
+	wait    time.Duration
+	waiting []jobs.Job
+	worst   int
+}
+
+func newBatch(s *session, wait time.Duration) *enqueueBatch {
+	b := &enqueueBatch{s: s, t: s.table("nothing was asked for", jobHeader...), wait: wait}
+	if wait > 0 {
+		b.until = time.Now().Add(wait)
 	}
-	if worst != 0 {
-		return &exitError{code: worst}
+	return b
+}
+
+// fault prints why a job was not enqueued, and goes on. line is that of the
+// standard input, 0 for the command line.
+func (b *enqueueBatch) fault(line int, feed, id string, err error) error {
+	je := jobError{Line: line, Feed: feed, ID: id, Error: err.Error()}
+	var full *jobs.FullError
+	if errors.As(err, &full) {
+		je.RetryAfterMS = full.RetryAfter.Milliseconds()
 	}
+	code := codeOf(err)
+	if line > 0 && code == exitUsage {
+		code = exitFailed // a bad line of many
+	}
+	b.worst = worse(b.worst, code)
+	if b.s.json {
+		if err := b.s.line(je); err != nil {
+			return err
+		}
+	}
+	if line > 0 {
+		err = fmt.Errorf("line %d: %w", line, err)
+	}
+	say(b.s.errOut, err)
 	return nil
 }
 
-// one enqueues a job and prints its line; it answers the exit code for it.
-func (c *enqueueCmd) one(s *session, t *table, spec jobs.Spec, wait time.Duration) int {
-	j, err := s.jobs.Enqueue(s.ctx, spec)
+func (b *enqueueBatch) enqueue(spec jobs.Spec, line int) error {
+	j, err := b.s.jobs.Enqueue(b.s.ctx, spec)
 	if err != nil {
-		je := jobError{Feed: spec.Feed, ID: spec.ID, Error: err.Error()}
-		var full *jobs.FullError
-		if errors.As(err, &full) {
-			je.RetryAfterMS = full.RetryAfter.Milliseconds()
+		if b.s.ctx.Err() != nil {
+			return err
 		}
-		if s.json {
-			_ = s.line(je)
-		}
-		say(s.errOut, err)
-		return codeOf(err)
+		return b.fault(line, spec.Feed, spec.ID, err)
 	}
-	code := 0
-	if wait > 0 {
-		ctx, cancel := context.WithTimeout(s.ctx, wait)
-		last, werr := s.jobs.Wait(ctx, j.ID)
+	if b.wait > 0 {
+		b.waiting = append(b.waiting, j)
+		return nil
+	}
+	return b.t.add(j, jobCells(j)...)
+}
+
+// end waits for what is to be waited for, and answers the exit code.
+func (b *enqueueBatch) end() error {
+	for _, j := range b.waiting {
+		ctx, cancel := context.WithDeadline(b.s.ctx, b.until)
+		last, err := b.s.jobs.Wait(ctx, j.ID)
 		cancel()
 		if last.ID != "" {
 			j = last
@@ -103,20 +146,26 @@ func (c *enqueueCmd) one(s *session, t *table, spec jobs.Spec, wait time.Duratio
 		switch {
 		case j.State == jobs.Done:
 		case j.State.Ended():
-			say(s.errOut, fmt.Errorf("job %s: %s: %s", j.ID, j.State, j.LastError))
-			code = exitFailed
-		case werr != nil && !errors.Is(werr, context.DeadlineExceeded):
-			say(s.errOut, werr)
-			code = exitFailed
+			say(b.s.errOut, fmt.Errorf("job %s: %s: %s", j.ID, j.State, j.LastError))
+			b.worst = worse(b.worst, exitFailed)
+		case err != nil && !errors.Is(err, context.DeadlineExceeded):
+			say(b.s.errOut, err)
+			b.worst = worse(b.worst, exitFailed)
 		default:
-			say(s.errOut, fmt.Errorf("job %s is %s after %s; it goes on: feedwarden jobs get %s", j.ID, j.State, wait, j.ID))
-			code = exitRefused
+			say(b.s.errOut, fmt.Errorf("job %s is %s after %s; it goes on: feedwarden jobs get %s", j.ID, j.State, b.wait, j.ID))
+			b.worst = worse(b.worst, exitRefused)
+		}
+		if err := b.t.add(j, jobCells(j)...); err != nil {
+			return err
 		}
 	}
-	if err := t.add(jobLine(j), jobCells(j)...); err != nil {
-		return exitFailed
+	if err := b.t.flush(); err != nil {
+		return err
 	}
-	return code
+	if b.worst != 0 {
+		return &exitError{code: b.worst}
+	}
+	return nil
 }
 
 // worse keeps the exit code that matters more: wrong, then failed, then refused.
@@ -142,59 +191,28 @@ const maxLine = 64 << 10
 // stream enqueues one job a line, of any number of lines. A bad line answers
 // with its error, and the rest goes on.
 func (c *enqueueCmd) stream(s *session, wait time.Duration) error {
-	t := s.table("nothing came on standard input", jobHeader...)
-	bad := 0
+	b := newBatch(s, wait)
 	err := eachLine(s.in, func(n int, line []byte, tooLong bool) error {
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
-		fault := func(err error) error {
-			bad++
-			je := jobError{Line: n, Error: err.Error()}
-			var full *jobs.FullError
-			if errors.As(err, &full) {
-				je.RetryAfterMS = full.RetryAfter.Milliseconds()
-			}
-			if s.json {
-				return s.line(je)
-			}
-			say(s.errOut, fmt.Errorf("line %d: %w", n, err))
-			return nil
-		}
 		if tooLong {
-			return fault(fmt.Errorf("longer than %d bytes", maxLine))
+			return b.fault(n, "", "", &jobs.SpecError{Problem: fmt.Sprintf("longer than %d bytes", maxLine)})
 		}
 		r, err := jobs.DecodeRequest(line)
 		if err != nil {
-			return fault(err)
+			return b.fault(n, r.Feed, r.ID, err)
 		}
 		spec, err := c.fill(r).Spec(time.Now())
 		if err != nil {
-			return fault(err)
+			return b.fault(n, r.Feed, r.ID, err)
 		}
-		j, err := s.jobs.Enqueue(s.ctx, spec)
-		if err != nil {
-			return fault(err)
-		}
-		if wait > 0 {
-			ctx, cancel := context.WithTimeout(s.ctx, wait)
-			if last, _ := s.jobs.Wait(ctx, j.ID); last.ID != "" {
-				j = last
-			}
-			cancel()
-		}
-		return t.add(jobLine(j), jobCells(j)...)
+		return b.enqueue(spec, n)
 	})
-	if ferr := t.flush(); err == nil {
-		err = ferr
-	}
 	if err != nil {
 		return err
 	}
-	if bad > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%s not enqueued", count(bad, "line"))}
-	}
-	return nil
+	return b.end()
 }
 
 // fill gives a line what the flags say and it does not.
@@ -208,7 +226,7 @@ func (c *enqueueCmd) fill(r jobs.Request) jobs.Request {
 	if r.Expires == "" {
 		r.Expires = c.Expires
 	}
-	if len(r.Params) == 0 {
+	if len(r.Params)+len(r.Param) == 0 {
 		r.Params = c.Params
 	}
 	return r
@@ -241,9 +259,6 @@ func eachLine(in io.Reader, f func(n int, line []byte, tooLong bool) error) erro
 		}
 	}
 }
-
-// jobLine is a job as JSON.
-func jobLine(j jobs.Job) any { return j }
 
 var jobHeader = []string{"ID", "FEED", "QUEUE", "STATE", "ATTEMPTS", "SNOOZES", "NEXT", "LAST ERROR"}
 

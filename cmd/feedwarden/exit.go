@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"feedwarden/allocation"
@@ -61,6 +60,7 @@ func (e *env) exitCode(err error) int {
 		return ee.code
 	}
 	if errors.Is(err, context.Canceled) && e.ctx.Err() != nil {
+		fmt.Fprintln(e.errOut, "feedwarden: interrupted")
 		return exitFailed
 	}
 	say(e.errOut, err)
@@ -85,8 +85,7 @@ func codeOf(err error) int {
 	switch {
 	case errors.As(err, &unknownFeed), errors.As(err, &spec), errors.As(err, &impossible), errors.As(err, &expression),
 		errors.Is(err, quota.ErrUnknownQuota), errors.Is(err, quota.ErrCost), errors.Is(err, allocation.ErrUnknownPool),
-		errors.Is(err, scheduler.ErrUnknownSchedule), errors.Is(err, scheduler.ErrZone), errors.Is(err, quota.ErrID),
-		errors.Is(err, os.ErrNotExist):
+		errors.Is(err, scheduler.ErrUnknownSchedule), errors.Is(err, scheduler.ErrZone), errors.Is(err, quota.ErrID):
 		return exitUsage
 	case errors.As(err, &full), errors.As(err, &empty), errors.As(err, &notReady):
 		return exitRefused

@@ -153,7 +153,7 @@ func newImporter(lc fx.Lifecycle, s settings, p *allocation.Pools, log *slog.Log
 			}
 			f, err := os.Open(path)
 			if err != nil {
-				return fmt.Errorf("pool %s: its list: %w", name, err)
+				return &exitError{exitUsage, fmt.Errorf("pool %s: its list: %w", name, err)}
 			}
 			res, err := p.Import(ctx, name, f, func(line int, err error) {
 				log.Warn("a line of a proxy list was rejected", "pool", name, "file", path, "line", line, "error", err)

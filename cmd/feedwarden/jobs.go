@@ -37,7 +37,7 @@ func (c *jobsListCmd) Run(e *env) error {
 		}
 		t := e.table("no jobs", jobHeader...)
 		for _, j := range list {
-			if err := t.add(jobLine(j), jobCells(j)...); err != nil {
+			if err := t.add(j, jobCells(j)...); err != nil {
 				return err
 			}
 		}
@@ -56,7 +56,7 @@ func (c *jobsGetCmd) Run(e *env) error {
 			return err
 		}
 		t := e.table("", jobHeader...)
-		if err := t.add(jobLine(j), jobCells(j)...); err != nil {
+		if err := t.add(j, jobCells(j)...); err != nil {
 			return err
 		}
 		return t.flush()
@@ -81,7 +81,7 @@ func (c *jobsCancelCmd) Run(e *env) error {
 			fmt.Fprintln(e.errOut, "its run is told to stop")
 		}
 		t := e.table("", jobHeader...)
-		if err := t.add(jobLine(j), jobCells(j)...); err != nil {
+		if err := t.add(j, jobCells(j)...); err != nil {
 			return err
 		}
 		return t.flush()

@@ -6,9 +6,9 @@
 //	fw:{feed:KEY}:head      hash: the newest version's number, times, hash, validators; the last error
 //	fw:{feed:KEY}:data      hash: meta:N, items:N, raw:N of the versions kept
 //	fw:{feed:KEY}:refresh   string: the job that refreshes this feed for readers; ends by itself
-//	fw:{feed:KEY}:partial   string: pages that a snoozed job has read already; ends by itself
+//	fw:{feed:KEY}:partial:JOB string: pages that a job has read before it stopped; ends by itself
 //	fw:{feed:KEY}:tick      string: the last tick's job
-//	fw:{feed:KEY}:events    channel: "version N", "snoozed MS", "failed"
+//	fw:{feed:KEY}:events    channel: "version N", "snoozed MS JOB", "failed JOB"
 //
 // KEY is the feed's name; a job with parameters of its own fills KEY
 // "name?k=v&…", which ends a day after its last version.

@@ -26,10 +26,10 @@ func Name(key string) string {
 
 // A brace in a key would move its hash tag; only parameters can hold one, and
 // Encode has escaped it there.
-func prefix(key string) string       { return "fw:{feed:" + key + "}:" }
-func headKey(key string) string      { return prefix(key) + "head" }
-func dataKey(key string) string      { return prefix(key) + "data" }
-func refreshKey(key string) string   { return prefix(key) + "refresh" }
-func partialKey(key string) string   { return prefix(key) + "partial" }
-func tickKey(key string) string      { return prefix(key) + "tick" }
-func eventChannel(key string) string { return prefix(key) + "events" }
+func prefix(key string) string          { return "fw:{feed:" + key + "}:" }
+func headKey(key string) string         { return prefix(key) + "head" }
+func dataKey(key string) string         { return prefix(key) + "data" }
+func refreshKey(key string) string      { return prefix(key) + "refresh" }
+func partialKey(key, job string) string { return prefix(key) + "partial:" + job }
+func tickKey(key string) string         { return prefix(key) + "tick" }
+func eventChannel(key string) string    { return prefix(key) + "events" }

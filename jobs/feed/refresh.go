@@ -47,8 +47,9 @@ func (s *Store) SetTickJob(ctx context.Context, key, job string) error {
 }
 
 // Announce tells those who wait for a feed that its job sleeps until then.
-func (s *Store) Announce(ctx context.Context, key string, until time.Time) error {
-	if err := s.rdb.Publish(ctx, eventChannel(key), "snoozed "+strconv.FormatInt(until.UnixMilli(), 10)).Err(); err != nil {
+func (s *Store) Announce(ctx context.Context, key, job string, until time.Time) error {
+	text := "snoozed " + strconv.FormatInt(until.UnixMilli(), 10) + " " + job
+	if err := s.rdb.Publish(ctx, eventChannel(key), text).Err(); err != nil {
 		return fmt.Errorf("feed: announce %q: %w", key, err)
 	}
 	return nil
@@ -57,8 +58,9 @@ func (s *Store) Announce(ctx context.Context, key string, until time.Time) error
 // Event is what a waiting reader hears.
 type Event struct {
 	Version      int64     // a version is there
-	SnoozedUntil time.Time // the job sleeps until then
-	Failed       bool      // the fetch failed
+	Job          string    // whom the rest is about
+	SnoozedUntil time.Time // it sleeps until then
+	Failed       bool      // its fetch failed
 }
 
 // Watch calls f for every event of a feed until f answers true or ctx ends.
@@ -100,33 +102,32 @@ func (s *Store) Watch(ctx context.Context, key string, ready func() error, f fun
 }
 
 func parseEvent(text string) (Event, bool) {
-	what, arg, _ := strings.Cut(text, " ")
-	n, err := strconv.ParseInt(arg, 10, 64)
-	switch {
-	case what == "version" && err == nil:
-		return Event{Version: n}, true
-	case what == "snoozed" && err == nil:
-		return Event{SnoozedUntil: time.UnixMilli(n)}, true
-	case what == "failed":
-		return Event{Failed: true}, true
+	what, rest, _ := strings.Cut(text, " ")
+	switch what {
+	case "version":
+		n, err := strconv.ParseInt(rest, 10, 64)
+		return Event{Version: n}, err == nil
+	case "snoozed":
+		ms, job, _ := strings.Cut(rest, " ")
+		n, err := strconv.ParseInt(ms, 10, 64)
+		return Event{SnoozedUntil: time.UnixMilli(n), Job: job}, err == nil
+	case "failed":
+		return Event{Failed: true, Job: rest}, true
 	}
 	return Event{}, false
 }
 
-// SavePartial keeps what a job has read so far while it sleeps, for life.
+// SavePartial keeps what a job has read before it stopped, for life.
 func (s *Store) SavePartial(ctx context.Context, key, job string, data []byte, life time.Duration) error {
-	pipe := s.rdb.TxPipeline()
-	pipe.HSet(ctx, partialKey(key), job, data)
-	pipe.PExpire(ctx, partialKey(key), life)
-	if _, err := pipe.Exec(ctx); err != nil {
+	if err := s.rdb.Set(ctx, partialKey(key, job), data, life).Err(); err != nil {
 		return fmt.Errorf("feed: keep pages of %q: %w", key, err)
 	}
 	return nil
 }
 
-// TakePartial gives what SavePartial kept, once; nil where there is nothing.
-func (s *Store) TakePartial(ctx context.Context, key, job string) ([]byte, error) {
-	data, err := s.rdb.HGet(ctx, partialKey(key), job).Bytes()
+// Partial gives what SavePartial kept; nil where there is nothing.
+func (s *Store) Partial(ctx context.Context, key, job string) ([]byte, error) {
+	data, err := s.rdb.Get(ctx, partialKey(key, job)).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
@@ -138,7 +139,7 @@ func (s *Store) TakePartial(ctx context.Context, key, job string) ([]byte, error
 
 // DropPartial forgets it.
 func (s *Store) DropPartial(ctx context.Context, key, job string) error {
-	if err := s.rdb.HDel(ctx, partialKey(key), job).Err(); err != nil {
+	if err := s.rdb.Del(ctx, partialKey(key, job)).Err(); err != nil {
 		return fmt.Errorf("feed: pages of %q: %w", key, err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"feedwarden/internal/luarun"
+	"feedwarden/jobs/source"
 )
 
 // ErrNoVersion is the answer for a version that is not, or no longer, kept.
@@ -147,6 +148,9 @@ func (s *Store) Put(ctx context.Context, head Head, began, now time.Time, c Cont
 type version struct{ items, raw, meta []byte }
 
 func encode(key, hash string, now time.Time, c Content) (v version, err error) {
+	if c.Items == nil {
+		c.Items = []source.Item{} // an empty list, not null
+	}
 	if v.items, err = json.Marshal(c.Items); err != nil {
 		return v, fmt.Errorf("feed: items of %q: %w", key, err)
 	}
@@ -184,13 +188,14 @@ func (s *Store) store(ctx context.Context, head Head, began, now time.Time, hash
 }
 
 // Fail records why the last fetch brought nothing; the versions stay as they are.
-func (s *Store) Fail(ctx context.Context, key, reason string, now time.Time) error {
+func (s *Store) Fail(ctx context.Context, key, job, reason string, now time.Time) error {
 	pipe := s.rdb.Pipeline()
 	pipe.HSet(ctx, headKey(key), "last_error", reason, "last_error_ms", now.UnixMilli())
 	if key != Name(key) {
 		pipe.PExpire(ctx, headKey(key), paramLife)
+		pipe.PExpire(ctx, dataKey(key), paramLife)
 	}
-	pipe.Publish(ctx, eventChannel(key), "failed")
+	pipe.Publish(ctx, eventChannel(key), "failed "+job)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("feed: record failure of %q: %w", key, err)
 	}

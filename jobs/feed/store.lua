@@ -20,11 +20,17 @@ local began = tonumber(ARGV[2])
 if head[2] and began < tonumber(head[2]) then
   return {version, -1}
 end
+-- A version whose content is gone (it ended before its head) is none: it is stored anew, and asked for whole.
+if version > 0 and redis.call('HEXISTS', KEYS[2], 'meta:' .. string.format('%d', version)) == 0 then
+  head[3] = false
+  redis.call('HDEL', KEYS[1], 'hash', 'etag', 'last_modified')
+  if ARGV[4] == '' then return {version, -1} end
+end
 local what = 0
 if ARGV[4] == '' then
   if version == 0 then return {0, -1} end
 elseif ARGV[4] ~= head[3] or version == 0 then
-  if version ~= tonumber(ARGV[13]) then return {version, -2} end
+  if version ~= tonumber(ARGV[13]) or ARGV[5] == '' then return {version, -2} end
   what = 1
   version = version + 1
   local n = string.format('%d', version)

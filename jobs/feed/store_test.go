@@ -105,7 +105,7 @@ func TestFailureLeavesTheVersionAndAStoreClearsIt(t *testing.T) {
 	t.Parallel()
 	s, key := newStore(t), testredis.Name("f")
 	put(t, s, key, 0, content("a"), 1)
-	if err := s.Fail(t.Context(), key, "broke", t0); err != nil {
+	if err := s.Fail(t.Context(), key, "job", "broke", t0); err != nil {
 		t.Fatal(err)
 	}
 	if h, err := s.Head(t.Context(), key); err != nil || h.LastError != "broke" || h.Version != 1 {
@@ -163,6 +163,25 @@ func TestKeysWithParametersEnd(t *testing.T) {
 		if ttl, err := s.rdb.TTL(t.Context(), k).Result(); err != nil || ttl <= 0 || ttl > paramLife {
 			t.Errorf("%s lives %s %v", k, ttl, err)
 		}
+	}
+}
+
+func TestVersionWhoseContentIsGoneIsStoredAnew(t *testing.T) {
+	t.Parallel()
+	s, key := newStore(t), testredis.Name("f")
+	put(t, s, key, 0, content("a"), 1)
+	if err := s.rdb.Del(t.Context(), dataKey(key)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := s.Renew(t.Context(), key, t0.Add(time.Minute), t0.Add(time.Minute)); err != nil || !st.Older {
+		t.Errorf("a 304 renewed a version without content: %+v %v", st, err)
+	}
+	if h, err := s.Head(t.Context(), key); err != nil || h.ETag != "" {
+		t.Errorf("its validators stay: %+v %v", h, err)
+	}
+	put(t, s, key, time.Hour, content("a"), 1)
+	if v, err := s.Get(t.Context(), key, 0); err != nil || len(v.Items) != 1 {
+		t.Errorf("%+v %v", v, err)
 	}
 }
 
@@ -230,7 +249,7 @@ func TestStoreAgainstAModel(t *testing.T) {
 
 func TestEventsAreReadAndRubbishIsNot(t *testing.T) {
 	t.Parallel()
-	for text, ok := range map[string]bool{"version 3": true, "snoozed 12": true, "failed": true, "": false, "version": false, "hello 1": false} {
+	for text, ok := range map[string]bool{"version 3": true, "snoozed 12 j": true, "failed j": true, "": false, "version": false, "hello 1": false} {
 		if _, got := parseEvent(text); got != ok {
 			t.Errorf("%q: %v", text, got)
 		}

@@ -28,7 +28,7 @@ demo:
 	$(GO) run ./cmd/feedwarden demo
 
 build:
-	$(GO) build -trimpath -o feedwarden ./cmd/feedwarden
+	$(GO) build -trimpath -ldflags "-X main.release=$$(git describe --tags --always --dirty 2>/dev/null)" -o feedwarden ./cmd/feedwarden
 
 # Longer searches: fuzzers and models, some minutes each.
 FUZZTIME ?= 30s

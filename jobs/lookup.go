@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNoJob is the answer for an ID that no job has, or that ended too long ago.
-var ErrNoJob = errors.New("no such job; ended jobs are kept for two hours")
+var ErrNoJob = errors.New("no such job (ended jobs are kept for two hours)")
 
 // Get finds one job, and follows it to the copy that goes on in its place.
 func (c *Client) Get(ctx context.Context, id string) (Job, error) {

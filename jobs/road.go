@@ -281,6 +281,10 @@ func (h *Handler) refusedByTarget(ctx context.Context, r *run, f Feed, a allocat
 		v.action = retry
 	}
 	h.report(ctx, a, src, v.health, v.until, log)
+	var fe *fetch.Error
+	if errors.As(err, &fe) && fe.Unsent {
+		h.unsend(ctx, r, log)
+	}
 	switch v.action {
 	case snooze:
 		if v.closes && f.Quota != "" {
@@ -295,6 +299,21 @@ func (h *Handler) refusedByTarget(ctx context.Context, r *run, f Feed, a allocat
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// unsend takes back that a request went out: it never left, so its charge is
+// given back and its number is used again.
+func (h *Handler) unsend(ctx context.Context, r *run, log *slog.Logger) {
+	if !h.owns(ctx, r) {
+		return
+	}
+	r.Sent--
+	if err := h.rdb.HSet(context.WithoutCancel(ctx), recordKey(r.ID), "sent", r.Sent).Err(); err != nil {
+		r.Sent++ // it stays paid for
+		log.Warn("could not take back an unsent request", "error", err)
+		return
+	}
+	h.forgetCharge(ctx, r, log)
 }
 
 // resume gives back the pages that the job had read before it slept.
@@ -344,7 +363,7 @@ func (h *Handler) deposit(ctx context.Context, r *run, f Feed, p *progress, log 
 	var err error
 	if p.notModified {
 		st, err = h.store.Renew(ctx, r.Key, began, now)
-		res.What, res.Items = "not modified", 0
+		res.What, res.Items = "not modified", r.Head.Items
 	} else {
 		if len(p.Items) == 0 && r.Head.Items > 0 {
 			return Result{}, &source.AnswerError{Kind: source.Truncated, Reason: "an empty answer where there were items"}

@@ -470,6 +470,18 @@ func TestCancelThatComesAsTheRunFallsAsleepHolds(t *testing.T) {
 	}
 }
 
+func TestRequestThatNeverLeftIsNotPaidFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(100, time.Hour), withFeed(func(f *Feed) { f.Pool, f.Attempts = "proxies", 1 }))
+	if _, err := w.pools.Import(t.Context(), "proxies", strings.NewReader("http://127.0.0.1:1"), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.work()
+	if j := w.until(w.enqueue(Spec{}).ID, Failed); j.Sent != 0 || w.charged(0) != 0 {
+		t.Errorf("%+v, %d charged though its proxy is dead", j, w.charged(0))
+	}
+}
+
 func TestEmptyFeedStaysGood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withFeed(func(f *Feed) { f.Attempts = 1 }))

@@ -73,7 +73,7 @@ func (h *Handler) endCounted(ctx context.Context, r *run, log *slog.Logger, err 
 
 // end closes a job without a request that failed.
 func (h *Handler) end(ctx context.Context, r *run, log *slog.Logger, s State, why error) error {
-	line, err := json.Marshal(string(s) + ": " + why.Error())
+	line, err := json.Marshal(map[string]string{"what": string(s), "reason": why.Error()})
 	if err != nil {
 		line = nil
 	}

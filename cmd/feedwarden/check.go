@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"feedwarden/internal/config"
+)
 
 type checkCmd struct{}
 
@@ -8,6 +12,9 @@ func (checkCmd) Run(e *env) error {
 	f, err := e.load()
 	if err != nil {
 		return err
+	}
+	if f.Fetch.UserAgent == config.DefaultUserAgent {
+		fmt.Fprintln(e.errOut, "feedwarden: warning: fetch.user_agent is the default, which names nobody; targets want a name and a contact")
 	}
 	scheduled := 0
 	for _, feed := range f.Feeds {

@@ -9,7 +9,7 @@ import (
 // CLI is the command line. The names of commands and flags are relied on by
 // scripts.
 type CLI struct {
-	Config    string `help:"Config file. Default: $$FEEDWARDEN_CONFIG, else ./feedwarden.yaml." env:"FEEDWARDEN_CONFIG" type:"path" placeholder:"FILE"`
+	Config    string `help:"Config file; ./feedwarden.yaml by default." env:"FEEDWARDEN_CONFIG" type:"path" placeholder:"FILE"`
 	JSON      bool   `name:"json" help:"One JSON object a line, as when standard output is no terminal."`
 	LogLevel  string `help:"debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"FEEDWARDEN_LOG_LEVEL"`
 	LogFormat string `help:"text or json." enum:"text,json" default:"text" env:"FEEDWARDEN_LOG_FORMAT"`
@@ -59,3 +59,24 @@ func waitFlag(args []string) []string {
 }
 
 const defaultWait = "5m"
+
+// notBuilt names the documented command that args call and that this version
+// does not have, or "".
+func notBuilt(args []string) string {
+	var words []string
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--config":
+			i++
+		case !strings.HasPrefix(args[i], "-"):
+			words = append(words, args[i])
+		}
+	}
+	call := strings.Join(words[:min(len(words), 2)], " ")
+	for _, c := range []string{"plan", "try", "doctor", "feeds put", "feeds diff", "feeds warm", "proxies check"} {
+		if call == c || (!strings.Contains(c, " ") && strings.HasPrefix(call+" ", c+" ")) {
+			return c
+		}
+	}
+	return ""
+}

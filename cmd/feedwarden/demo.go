@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -30,13 +31,14 @@ type demoCmd struct {
 	For    string `help:"End by itself after this time; until Ctrl-C by default." placeholder:"DUR"`
 }
 
-// The demo's quota and its upstream's are the same; the upstream's window is a
-// little shorter, since the wire delays some requests and hurries others.
+// The upstream allows so many units in its window. The demo's quota has the
+// same limit in a window a second longer: the wire delays some requests and
+// hurries others, and a quota counts when it grants.
 const (
-	demoLimit  = 30
-	demoWindow = 20 * time.Second
-	demoSlack  = time.Second
-	demoFresh  = 20 * time.Second // from here on every feed is to be fresh
+	demoLimit    = 30
+	demoUpstream = 20 * time.Second
+	demoWindow   = 21 * time.Second
+	demoFresh    = 20 * time.Second // from here on every feed is to be fresh
 )
 
 //go:embed demo.yaml.tmpl
@@ -58,7 +60,7 @@ func (c *demoCmd) Run(e *env) error {
 		return err
 	}
 	world, err := demo.StartWorld(context.WithoutCancel(ctx), demo.Options{
-		Limit: demoLimit, Window: demoWindow, Slack: demoSlack, Period: 10 * time.Second, User: "demo", Password: "proxy-pass",
+		Limit: demoLimit, Window: demoUpstream, Slack: -1, Period: 10 * time.Second, User: "demo", Password: "proxy-pass",
 	})
 	if err != nil {
 		return err
@@ -83,8 +85,12 @@ func (c *demoCmd) Run(e *env) error {
 // demoAddress is where the demo listens; the usual port may be taken.
 func demoAddress(asked string) (string, error) {
 	if asked != "" {
-		if _, _, err := net.SplitHostPort(asked); err != nil {
+		host, _, err := net.SplitHostPort(asked)
+		if err != nil {
 			return "", usageError("--listen %s: an address such as 127.0.0.1:8080 is wanted", asked)
+		}
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return "", usageError("--listen %s: the demo asks for no token, so it listens on this machine alone, such as 127.0.0.1:8090", asked)
 		}
 		return asked, nil
 	}
@@ -148,22 +154,27 @@ func runDemo(ctx context.Context, e *env, s settings, path string, world *demo.W
 	url := "http://" + server.Addr().String()
 	fmt.Fprintf(e.out, `
 Feedwarden demo: eight trending feeds and one RSS feed, two http proxies and a socks5 proxy,
-%d units per %s for the eight. All of it runs in this process. Ctrl-C ends it.
+%d units per %s for the eight (the upstream's own limit, and a second for the wire).
+All of it runs in this process. Ctrl-C ends it.
 
   dashboard   %s/
   a feed      %s/v1/feeds/trending-bd
   asynqmon    %s/monitor/
   metrics     %s/metrics
   its config  %s
-  try also    feedwarden --config %s feeds list
+  try also    %s --config %s feeds list
 
-`, demoLimit, units.FormatDuration(demoWindow), url, url, url, url, path, path)
+`, demoLimit, units.FormatDuration(demoWindow), url, url, url, url, path, program(), path)
+	stopReminding := remind(ctx, e.out, "dashboard "+url+"/")
+	defer stopReminding()
 	watch := watchDemo(ctx, client, store, begun)
 	var died error
 	select {
 	case <-ctx.Done():
 	case sig := <-app.Wait():
-		died = &exitError{max(sig.ExitCode, 1), errors.New("a part of the demo ended by itself")}
+		if sig.ExitCode != 0 {
+			died = &exitError{sig.ExitCode, errors.New("a part of the demo ended by itself; the lines above say why")}
+		}
 	}
 	summary := demoSummary(context.WithoutCancel(ctx), client, store, limits, world, begun, <-watch)
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.StopTimeout())
@@ -173,6 +184,32 @@ Feedwarden demo: eight trending feeds and one RSS feed, two http proxies and a s
 	}
 	fmt.Fprint(e.out, summary)
 	return died
+}
+
+// program is how this program is called in another terminal.
+func program() string {
+	if exe, err := os.Executable(); err == nil && strings.Contains(exe, "go-build") {
+		return "go run ./cmd/feedwarden"
+	}
+	return os.Args[0]
+}
+
+// remind says every fifteen seconds what has long scrolled away.
+func remind(ctx context.Context, w io.Writer, text string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		tick := time.NewTicker(15 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				fmt.Fprintf(w, "%s  %s\n", time.Now().Format("15:04:05.000"), text)
+			}
+		}
+	}()
+	return cancel
 }
 
 // watchDemo looks every half second, from second 20 on, for feeds that are not

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"feedwarden/internal/units"
@@ -24,6 +25,12 @@ type enqueueCmd struct {
 	Wait     string            `help:"Wait until the job has ended, 5m at most or as long as said. Exit 0 done, 1 failed, 75 not yet." placeholder:"[DUR]"`
 }
 
+func (c *enqueueCmd) Help() string {
+	return `A line of standard input: {"feed":"news","params":{"k":"v"},"priority":"scheduled","in":"5m","at":"2026-11-30T08:00:00Z","expires":"1h","id":"…"}. All but feed may be left out.
+Each job answers with a line; one that could not be enqueued with its error, and the rest goes on.
+--expires counts from the instant at which the job may run.`
+}
+
 func (c *enqueueCmd) Run(e *env) error {
 	var wait time.Duration
 	if c.Wait != "" {
@@ -38,6 +45,9 @@ func (c *enqueueCmd) Run(e *env) error {
 	}
 	if c.ID != "" && len(c.Feeds) > 1 {
 		return usageError("--id names one job, and %d feeds are asked for: one feed a call", len(c.Feeds))
+	}
+	if len(c.Feeds) > 1 && slices.Contains(c.Feeds, "-") {
+		return usageError("- reads the jobs from standard input; feeds beside it cannot be named")
 	}
 	if len(c.Feeds) == 1 && c.Feeds[0] == "-" {
 		return e.with(func(s *session) error { return c.stream(s, wait) })
@@ -148,11 +158,11 @@ func (b *enqueueBatch) end() error {
 		case j.State.Ended():
 			say(b.s.errOut, fmt.Errorf("job %s: %s: %s", j.ID, j.State, j.LastError))
 			b.worst = worse(b.worst, exitFailed)
-		case err != nil && !errors.Is(err, context.DeadlineExceeded):
+		case err != nil && !errors.Is(err, context.DeadlineExceeded) && b.s.ctx.Err() == nil:
 			say(b.s.errOut, err)
 			b.worst = worse(b.worst, exitFailed)
 		default:
-			say(b.s.errOut, fmt.Errorf("job %s is %s after %s; it goes on: feedwarden jobs get %s", j.ID, j.State, b.wait, j.ID))
+			say(b.s.errOut, fmt.Errorf("job %s is %s and goes on; look with: feedwarden jobs get %s", j.ID, j.State, j.ID))
 			b.worst = worse(b.worst, exitRefused)
 		}
 		if err := b.t.add(j, jobCells(j)...); err != nil {

@@ -40,7 +40,7 @@ func (e *env) configure(c *CLI) {
 	tty, width := terminal(e.out)
 	e.json = c.JSON || !tty
 	e.width = width
-	e.colour = tty && os.Getenv("NO_COLOR") == ""
+	e.colour = tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	e.log = newLogger(e.errOut, c.LogFormat, c.LogLevel)
 }
 

@@ -12,6 +12,7 @@ import (
 	"feedwarden/jobs"
 	"feedwarden/quota"
 	"feedwarden/scheduler"
+	"feedwarden/web"
 )
 
 // Exit codes; scripts rely on them.
@@ -85,7 +86,7 @@ func codeOf(err error) int {
 	switch {
 	case errors.As(err, &unknownFeed), errors.As(err, &spec), errors.As(err, &impossible), errors.As(err, &expression),
 		errors.Is(err, quota.ErrUnknownQuota), errors.Is(err, quota.ErrCost), errors.Is(err, allocation.ErrUnknownPool),
-		errors.Is(err, scheduler.ErrUnknownSchedule), errors.Is(err, scheduler.ErrZone), errors.Is(err, quota.ErrID):
+		errors.Is(err, web.ErrUnknownSchedule), errors.Is(err, scheduler.ErrUnknownSchedule), errors.Is(err, scheduler.ErrZone), errors.Is(err, quota.ErrID):
 		return exitUsage
 	case errors.As(err, &full), errors.As(err, &empty), errors.As(err, &notReady):
 		return exitRefused

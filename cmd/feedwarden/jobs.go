@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"text/tabwriter"
+	"time"
 
 	"feedwarden/jobs"
 )
@@ -30,7 +32,15 @@ func (c *jobsListCmd) Run(e *env) error {
 		}
 		return usageError("--state %s: it is one of %s", c.State, strings.Join(words, ", "))
 	}
+	if c.Limit < 1 || c.Limit > 1000 || c.Page < 1 {
+		return usageError("--limit is 1 to 1000, and --page 1 or more")
+	}
 	return e.with(func(s *session) error {
+		if c.Feed != "" {
+			if _, err := s.jobs.Feed(c.Feed); err != nil {
+				return err
+			}
+		}
 		list, err := s.jobs.List(s.ctx, jobs.Filter{Feed: c.Feed, State: jobs.State(c.State), Limit: c.Limit, Page: c.Page})
 		if err != nil {
 			return err
@@ -55,11 +65,10 @@ func (c *jobsGetCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		t := e.table("", jobHeader...)
-		if err := t.add(j, jobCells(j)...); err != nil {
-			return err
+		if e.json {
+			return e.line(j)
 		}
-		return t.flush()
+		return showJob(e, j)
 	})
 }
 
@@ -86,4 +95,34 @@ func (c *jobsCancelCmd) Run(e *env) error {
 		}
 		return t.flush()
 	})
+}
+
+// showJob tells a person all that is known of a job, a line a fact.
+func showJob(e *env, j jobs.Job) error {
+	now := time.Now()
+	tw := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	fact := func(name, value string) {
+		if value != "" && value != "—" {
+			fmt.Fprintf(tw, "%s\t%s\n", name, oneLine(value))
+		}
+	}
+	fact("id", j.ID)
+	fact("asked as", j.Asked)
+	fact("feed", j.Feed)
+	fact("queue", j.Queue)
+	fact("state", string(j.State))
+	if j.Tick != nil {
+		fact("tick", *j.Tick)
+	}
+	fact("next", instant(j.NextAt, now))
+	fact("ended", instant(j.EndedAt, now))
+	fact("failures", fmt.Sprint(j.Attempts))
+	fact("snoozes", fmt.Sprint(j.Snoozes))
+	fact("requests", fmt.Sprint(j.Sent))
+	if j.Crashes > 0 {
+		fact("crashes", fmt.Sprint(j.Crashes))
+	}
+	fact("last error", j.LastError)
+	fact("result", string(j.Result))
+	return tw.Flush()
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -35,7 +36,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		kong.UsageOnError(),
 		kong.Writers(out, errOut),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
-		kong.Vars{"version": version()},
 		kong.Exit(func(c int) { exited, code = true, c }),
 	)
 	if err != nil {
@@ -43,9 +43,16 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		return exitFailed
 	}
 	env.model = parser.Model
+	if name := notBuilt(args); name != "" {
+		fmt.Fprintf(errOut, "feedwarden: %s is not built yet\n", name)
+		return exitUsage
+	}
 	args = waitFlag(args)
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0, len(args) == 1 && args[0] == "help":
 		args = []string{"--help"}
+	case len(args) == 1 && args[0] == "--version":
+		args = []string{"version"}
 	}
 	k, err := parser.Parse(args)
 	if exited {
@@ -54,7 +61,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if err != nil {
 		var pe *kong.ParseError
 		if errors.As(err, &pe) && pe.Context != nil {
-			fmt.Fprintf(errOut, "feedwarden: %v\nTry: feedwarden %s --help\n", err, pe.Context.Command())
+			try := strings.Join(append([]string{"feedwarden"}, strings.Fields(pe.Context.Command())...), " ")
+			fmt.Fprintf(errOut, "feedwarden: %v\nTry: %s --help\n", err, try)
 		} else {
 			fmt.Fprintf(errOut, "feedwarden: %v\n", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/user"
 	"strconv"
+	"strings"
 	"time"
 
 	"feedwarden/internal/units"
@@ -69,7 +70,7 @@ func (s *schedules) Trigger(ctx context.Context, name, who string) (string, erro
 // known puts the scheduler's word for a name that it does not know into the web's.
 func known(err error) error {
 	if errors.Is(err, scheduler.ErrUnknownSchedule) {
-		return fmt.Errorf("%w: %w", web.ErrUnknownSchedule, err)
+		return fmt.Errorf("%w (feedwarden schedules list)", web.ErrUnknownSchedule)
 	}
 	return err
 }
@@ -113,10 +114,10 @@ func (schedulesListCmd) Run(e *env) error {
 }
 
 type schedulesNextCmd struct {
-	Expr     string `arg:"" help:"Five fields, @daily and its like, or @every DUR; TZ=ZONE may stand in front."`
-	Timezone string `help:"The zone that the expression is read in." default:"UTC" placeholder:"ZONE"`
-	From     string `help:"Instants after this one, RFC 3339. Default: now." placeholder:"INSTANT"`
-	N        int    `short:"n" help:"How many." default:"5"`
+	Expr     []string `arg:"" name:"expr" help:"Five fields, @daily and its like, or @every DUR; TZ=ZONE may stand in front. Quote it: a shell reads * as file names."`
+	Timezone string   `help:"The zone that the expression is read in." default:"UTC" placeholder:"ZONE"`
+	From     string   `help:"Instants after this one, RFC 3339. Default: now." placeholder:"INSTANT"`
+	N        int      `short:"n" help:"How many." default:"5"`
 }
 
 // mostInstants bounds what one call prints.
@@ -134,7 +135,7 @@ func (c *schedulesNextCmd) Run(e *env, cli *CLI) error {
 	if c.N < 1 || c.N > mostInstants {
 		return usageError("-n %d: 1 to %d are printed", c.N, mostInstants)
 	}
-	list, err := scheduler.NextInstants(c.Expr, c.Timezone, from, c.N)
+	list, err := scheduler.NextInstants(strings.Join(c.Expr, " "), c.Timezone, from, c.N)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -261,6 +262,12 @@ func (c *schedulesBackfillCmd) Run(e *env) error {
 	to, err := time.Parse(time.RFC3339, c.To)
 	if err != nil {
 		return usageError("--to %s: an instant of RFC 3339 is wanted", c.To)
+	}
+	switch {
+	case to.Before(from):
+		return usageError("--to %s lies before --from %s", c.To, c.From)
+	case to.After(time.Now()):
+		return usageError("--to %s lies in the future; the schedule itself sees to what comes", c.To)
 	}
 	return e.with(func(s *session) error {
 		id, ticks, err := s.schedules.d.Backfill(s.ctx, c.Name, from, to, who())

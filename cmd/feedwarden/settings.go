@@ -35,7 +35,7 @@ func translate(f *config.File) settings {
 		jobs:    jobsConfig(f),
 		entries: entries(f),
 		fetch: fetch.Config{
-			UserAgent: f.Fetch.UserAgent, Timeout: f.Fetch.Timeout, MaxBody: f.Fetch.MaxBody,
+			UserAgent: f.Fetch.UserAgent, Timeout: f.Fetch.Timeout, HeaderTimeout: f.Fetch.Timeout, MaxBody: f.Fetch.MaxBody,
 			AllowPrivate: f.Fetch.AllowPrivate, AllowHosts: f.Fetch.AllowHosts,
 		},
 		web: webConfig(f),

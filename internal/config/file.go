@@ -190,6 +190,9 @@ type Sink struct {
 	Stdout  bool
 }
 
+// DefaultUserAgent names nobody; a real one has a name and a contact.
+const DefaultUserAgent = "example-feeds/1.0 (+https://example.org/contact)"
+
 // Direct is the pool that is built in: no proxy.
 const Direct = "direct"
 
@@ -201,7 +204,7 @@ func defaults() *File {
 		Worker: WorkerConfig{Concurrency: 32, InteractiveSlots: 4, Shutdown: 20 * time.Second},
 		Queues: map[string]QueueConfig{"interactive": {Limit: 1000}, "scheduled": {Limit: 100000}},
 		Fetch: FetchConfig{
-			UserAgent: "example-feeds/1.0 (+https://example.org/contact)",
+			UserAgent: DefaultUserAgent,
 			Timeout:   30 * time.Second,
 			MaxBody:   16 << 20,
 			PerHost:   PerHost{Running: 8},

@@ -70,7 +70,7 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 	started := time.Now()
 	target, err := parseTarget(req.URL)
 	secrets := secretsOf(target, req.Header, req.Keyed, via.Proxy)
-	caller := ctx
+	caller, hops := ctx, 0
 	fail := func(err error, p *progress) error {
 		id := via.ID
 		if id == "" {
@@ -80,7 +80,7 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 		if caller.Err() != nil && kind != KindPolicy {
 			kind, err = callerEnded(caller)
 		}
-		return &Error{Kind: kind, URL: shown(target), Via: id, Err: scrub(err, secrets)}
+		return &Error{Kind: kind, URL: shown(target), Via: id, Unsent: hops == 0 && (p == nil || !p.connected.Load()), Err: scrub(err, secrets)}
 	}
 	if err != nil {
 		return nil, fail(err, nil)
@@ -103,7 +103,7 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 		return nil, fail(err, nil)
 	}
 	at := target
-	for hops := 0; ; hops++ {
+	for ; ; hops++ {
 		checked, err := c.reach.check(at)
 		if err != nil {
 			return nil, fail(err, nil)

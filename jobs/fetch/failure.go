@@ -33,6 +33,9 @@ type Error struct {
 	URL string
 	// Via is the ID of the endpoint, "direct" without one.
 	Via string
+	// Unsent says that for certain nothing of the request left: no connection
+	// to the target, or through the proxy to it, came about.
+	Unsent bool
 	// Err is the cause, scrubbed; errors.Is and errors.As see through it.
 	Err error
 }

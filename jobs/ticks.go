@@ -3,22 +3,16 @@ package jobs
 import (
 	"context"
 	"errors"
-
-	"feedwarden/scheduler"
+	"time"
 )
 
-// EnqueueTick puts a tick's job into the queue, once: its ID is schedule and
-// instant. It is the scheduler's Enqueuer.
-func (c *Client) EnqueueTick(ctx context.Context, t scheduler.Tick) error {
-	_, err := c.Enqueue(ctx, Spec{Feed: t.Feed, Priority: Background, ID: t.ID(), Tick: t.Instant})
-	var full *FullError
-	if errors.As(err, &full) {
-		return &scheduler.FullError{RetryAfter: full.RetryAfter}
-	}
-	if err != nil {
+// EnqueueTick puts the job of a schedule's tick into the queue, once: id names
+// schedule and instant. nil also where it is there already; *FullError.
+func (c *Client) EnqueueTick(ctx context.Context, feed, id string, instant time.Time) error {
+	if _, err := c.Enqueue(ctx, Spec{Feed: feed, Priority: Background, ID: id, Tick: instant}); err != nil {
 		return err
 	}
-	return c.store.SetTickJob(ctx, t.Feed, t.ID())
+	return c.store.SetTickJob(ctx, feed, id)
 }
 
 // Busy says whether the job of a feed's last tick has not ended; a snoozed one

@@ -106,7 +106,7 @@ func (d *Dispatcher) serveRound(ctx context.Context, p *planned, r request) (mor
 			rest = requestFault
 			if full := (*FullError)(nil); errors.As(err, &full) {
 				d.counters.full.Add(1)
-				rest, err = max(shortestRest, min(full.RetryAfter, longestRest)), nil
+				rest, err = full.rest(), nil
 			}
 			break
 		}

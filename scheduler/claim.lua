@@ -35,7 +35,7 @@ for i, key in ipairs(KEYS) do
   else
     if since > touched then
       -- Nobody touched the schedule from touched until this dispatcher came. A gap that still has ticks to settle grows.
-      if tonumber(last) >= gap_to then
+      if due >= gap_to then
         gap_from = touched
       end
       gap_to = since

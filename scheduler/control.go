@@ -8,13 +8,11 @@ import (
 )
 
 const (
-	mostRequests   = 100              // triggers and backfills open at a time
-	mostBackfilled = 1000             // ticks of one backfill
-	requestTTL     = 7 * day * 1000   // ms; one that no scheduler could serve is let go
-	requestRound   = 32               // ticks made under one claim of a request
-	requestFault   = 5 * time.Second  // rest after an Enqueuer's error
-	shortestRest   = time.Second / 4  // after a full queue
-	longestRest    = 10 * time.Second // the same
+	mostRequests   = 100             // triggers and backfills open at a time
+	mostBackfilled = 1000            // ticks of one backfill
+	requestTTL     = 7 * day * 1000  // ms; one that no scheduler could serve is let go
+	requestRound   = 32              // ticks made under one claim of a request
+	requestFault   = 5 * time.Second // rest after an Enqueuer's error
 )
 
 // ErrNotPaused is what Resume gives for a schedule that is not paused.

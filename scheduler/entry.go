@@ -34,8 +34,8 @@ type Entry struct {
 	// instant; never up to the next tick.
 	Jitter time.Duration
 	// Phase delays every tick by this much; an @every's instants move by
-	// it. Where it is 0, Spread gives a phase below itself by a hash of the
-	// name. PhaseOf lays out feeds whose number is known.
+	// its whole seconds. Where it is 0, Spread gives a phase below itself by
+	// a hash of the name. PhaseOf lays out feeds whose number is known.
 	Phase, Spread time.Duration
 
 	CatchUp CatchUp
@@ -57,25 +57,27 @@ type EntryError struct {
 }
 
 func (e *EntryError) Error() string {
+	if expr := (*ExpressionError)(nil); errors.As(e.Err, &expr) {
+		return fmt.Sprintf("scheduler: schedule %q: %v", e.Name, e.Err) // it names the expression itself
+	}
 	return fmt.Sprintf("scheduler: schedule %q: %s: %v", e.Name, e.Field, e.Err)
 }
 
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// PhaseOf lays count feeds evenly over spread: the phase of number index, in
-// whole seconds.
+// PhaseOf lays count feeds evenly over spread: the phase of number index.
 func PhaseOf(spread time.Duration, index, count int) time.Duration {
 	if count < 1 {
 		return 0
 	}
-	return (spread * time.Duration(index) / time.Duration(count)).Truncate(time.Second)
+	return (spread / time.Duration(count) * time.Duration(index)).Truncate(time.Millisecond)
 }
 
 // planned is an Entry that was checked and read.
 type planned struct {
 	*Entry
 	schedule *Schedule
-	delay    int64  // the phase of what is no @every, in milliseconds
+	delay    int64  // the phase, as far as it is not in the instants, in milliseconds
 	revision uint64 // changes when the instants do
 	hash     uint64 // of the name
 }
@@ -154,13 +156,13 @@ func (e *Entry) check(fail func(field string, err error)) {
 
 func (e *Entry) plan(s *Schedule) *planned {
 	p := &planned{Entry: e, hash: hashOf(e.Name)}
-	phase := e.Phase.Truncate(time.Second)
-	if seconds := int64(e.Spread / time.Second); e.Phase == 0 && seconds > 0 {
-		phase = time.Duration(int64(p.hash%uint64(seconds))) * time.Second
+	p.delay = e.Phase.Milliseconds()
+	if room := e.Spread.Milliseconds(); e.Phase == 0 && room > 0 {
+		p.delay = int64(p.hash % uint64(room))
 	}
-	p.schedule = s.WithPhase(phase)
-	if s.every == 0 {
-		p.delay = phase.Milliseconds()
+	p.schedule = s.WithPhase(time.Duration(p.delay) * time.Millisecond)
+	if s.every > 0 {
+		p.delay %= 1000 // its instants have moved by the whole seconds
 	}
 	p.revision = hashOf(p.schedule.text, p.schedule.loc.String(), strconv.FormatInt(p.schedule.phase, 10))
 	return p

@@ -23,9 +23,9 @@ type ExpressionError struct {
 
 func (e *ExpressionError) Error() string {
 	if e.Field == "" {
-		return fmt.Sprintf("scheduler: expression %+q: %s", e.Expression, e.Reason)
+		return fmt.Sprintf("expression %+q: %s", e.Expression, e.Reason)
 	}
-	return fmt.Sprintf("scheduler: expression %+q: %s: %s", e.Expression, e.Field, e.Reason)
+	return fmt.Sprintf("expression %+q: %s: %s", e.Expression, e.Field, e.Reason)
 }
 
 func (e *ExpressionError) Unwrap() error { return e.Err }

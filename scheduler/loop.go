@@ -17,8 +17,8 @@ type loop struct {
 	loading []*item // taken up, not yet known to Redis
 
 	offset   int64 // Redis's clock minus ours, ms
-	lastPass int64 // when the loop last looked at the clock
-	upFrom   int64 // since when it has done so without a stall
+	looked   int64 // when the loop last looked at our clock
+	upFrom   int64 // since when it has done so without a stall, by Redis's clock
 	lastBeat int64 // when Redis last answered a beat; 0 is never
 	gate     int64 // nothing is launched before
 	troubled bool  // the last beat failed
@@ -34,13 +34,17 @@ type loop struct {
 	requests chan struct{} // holds one entry while requests are served
 }
 
-// largestBatch is how many schedules one claim takes when many are due.
-const largestBatch = 64
+// One claim takes so many schedules: few for a short way to the queue, more
+// when many are due.
+const (
+	smallestBatch = 4
+	largestBatch  = 64
+)
 
 func newLoop(d *Dispatcher) *loop {
 	return &loop{
 		d: d, items: make(map[string]*item), edition: -1, outcomes: make(chan outcome, d.workers),
-		batch: 1, requests: make(chan struct{}, 1),
+		batch: smallestBatch, requests: make(chan struct{}, 1),
 	}
 }
 
@@ -73,19 +77,18 @@ func (l *loop) run(ctx context.Context) {
 
 // pass reads the clock and does what is due.
 func (l *loop) pass(ctx context.Context) {
-	now := l.now()
-	if gap := now - l.lastPass; gap > stall.Milliseconds() || gap < -stall.Milliseconds() {
-		if l.lastPass > 0 {
-			l.d.log.Warn("scheduler clock jumped", "by_ms", gap)
-		}
-		l.upFrom = now
+	local := l.d.clock.Now().UnixMilli()
+	if gap := local - l.looked; l.looked > 0 && (gap > stall.Milliseconds() || gap < -stall.Milliseconds()) {
+		l.d.log.Warn("scheduler clock jumped", "by_ms", gap)
+		l.upFrom = local + l.offset
 	}
-	l.lastPass = now
-	if gap := now - l.lastBeat; gap >= nap.Milliseconds() || gap < 0 {
+	l.looked = local
+	if gap := l.now() - l.lastBeat; gap >= nap.Milliseconds() || gap < 0 {
 		l.beat(ctx)
 	}
-	// Nothing is done on a view of the world that Redis has not confirmed lately.
-	if now = l.now(); l.lastBeat == 0 || l.troubled || now < l.gate {
+	// Nothing is done on a view of the world that Redis has not confirmed lately, or that a stall has aged.
+	now := l.now()
+	if l.lastBeat == 0 || l.troubled || now < l.gate || now-l.offset-local > stall.Milliseconds() {
 		return
 	}
 	l.configure()
@@ -96,12 +99,12 @@ func (l *loop) pass(ctx context.Context) {
 
 // sleep is until when there is nothing to do, a nap at most.
 func (l *loop) sleep() time.Time {
-	now := l.now()
+	now := l.looked + l.offset // what came due since then is not overslept
 	until := now + nap.Milliseconds()
 	if l.troubled || now < l.gate {
 		until = min(until, max(l.gate, now+1))
 	} else if len(l.agenda) > 0 && l.underWay < l.d.workers {
-		until = min(until, max(l.agenda[0].look, now+1))
+		until = min(until, max(l.agenda[0].look, now+grain.Milliseconds()))
 	}
 	return time.UnixMilli(until - l.offset)
 }
@@ -134,9 +137,9 @@ func (l *loop) beat(ctx context.Context) {
 		// The answer was made between asking and now.
 		l.offset = now - sent.Add(l.d.clock.Now().Sub(sent)/2).UnixMilli()
 	}
+	first := l.lastBeat == 0
 	l.lastBeat = l.now()
-	l.lastPass = l.lastBeat
-	if l.upFrom == 0 || l.upFrom > l.lastBeat {
+	if first || l.upFrom > l.lastBeat {
 		l.upFrom = l.lastBeat
 	}
 	l.live = live
@@ -256,7 +259,7 @@ func (l *loop) launch(ctx context.Context) {
 	case launched && l.underWay == l.d.workers:
 		l.batch = min(largestBatch, l.batch*2)
 	case l.underWay < l.d.workers:
-		l.batch = max(1, l.batch/2)
+		l.batch = max(smallestBatch, l.batch/2)
 	}
 }
 
@@ -268,7 +271,7 @@ func (l *loop) take(out outcome) {
 	}
 	if out.full > 0 {
 		l.hold(out.full)
-		l.batch = 1
+		l.batch = smallestBatch
 		if !l.full {
 			l.d.log.Warn("queue full, ticks wait", "retry_after_ms", out.full.Milliseconds())
 		}

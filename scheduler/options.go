@@ -37,6 +37,8 @@ const (
 
 	// nap is the longest sleep: then the wall clock is read again.
 	nap = time.Second
+	// grain is the shortest sleep: ticks due within it are worked on together.
+	grain = 10 * time.Millisecond
 	// stall is how long a dispatcher may be without a look at the clock and still count as up.
 	stall = 10 * time.Second
 	// handover is how long a tick is left to the dispatcher whose turn it is.

@@ -45,3 +45,11 @@ type FullError struct {
 func (e *FullError) Error() string {
 	return fmt.Sprintf("queue %q is full; ask again in %v", e.Queue, e.RetryAfter)
 }
+
+// rest is how long the dispatcher leaves the queue alone.
+func (e *FullError) rest() time.Duration {
+	if e.RetryAfter <= 0 {
+		return time.Second
+	}
+	return max(250*time.Millisecond, min(e.RetryAfter, 10*time.Second))
+}

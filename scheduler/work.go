@@ -186,10 +186,7 @@ func (d *Dispatcher) settle(ctx context.Context, s *step, o outlook, clock func(
 					return 0
 				}
 				d.counters.full.Add(1)
-				full = max(250*time.Millisecond, min(f.RetryAfter, 10*time.Second))
-				if f.RetryAfter <= 0 {
-					full = time.Second
-				}
+				full = f.rest()
 				hold("full", full)
 				return full
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,16 +16,22 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// What the README and the examples show is loaded and built as it stands.
+// What the README, the docs and the examples show is loaded and built as it stands.
 func TestConfigsThatAreShownAreAccepted(t *testing.T) {
 	t.Parallel()
 	shown := map[string]string{}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range yamlBlock.FindAllStringSubmatch(string(readme), -1) {
-		shown["README.md"] = m[1]
+	for _, page := range []string{"README.md", "docs/config.md"} {
+		text, err := os.ReadFile("../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := yamlBlock.FindAllStringSubmatch(string(text), -1)
+		if len(blocks) == 0 {
+			t.Errorf("%s shows no config", page)
+		}
+		for i, m := range blocks {
+			shown[fmt.Sprintf("%s, block %d", page, i+1)] = m[1]
+		}
 	}
 	files, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil || len(files) < 3 {
@@ -36,9 +43,6 @@ func TestConfigsThatAreShownAreAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		shown[filepath.Base(f)] = string(text)
-	}
-	if len(shown) < 4 {
-		t.Fatalf("only %d configs are shown", len(shown))
 	}
 	for name, text := range shown {
 		path := filepath.Join(t.TempDir(), "feedwarden.yaml")

@@ -61,6 +61,3 @@ func (e *env) with(f func(*session) error) error {
 	}
 	return err
 }
-
-// enqueuer is the scheduler's way to jobs: their client.
-func enqueuer(c *jobs.Client) scheduler.Enqueuer { return c }

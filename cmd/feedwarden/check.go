@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"feedwarden/internal/config"
 )
@@ -12,6 +13,19 @@ func (checkCmd) Run(e *env) error {
 	f, err := e.load()
 	if err != nil {
 		return err
+	}
+	var missing config.Faults
+	for _, p := range f.Pools {
+		if p.List == "" {
+			continue
+		}
+		if _, err := os.Stat(p.List); err != nil {
+			missing = append(missing, config.Fault{File: f.Path, Line: p.Pos.Line, Col: p.Pos.Col,
+				Problem: fmt.Sprintf("pools.%s.list cannot be read: %v", p.Name, err), Want: "want a file of one proxy a line"})
+		}
+	}
+	if len(missing) > 0 {
+		return missing
 	}
 	if f.Fetch.UserAgent == config.DefaultUserAgent {
 		fmt.Fprintln(e.errOut, "feedwarden: warning: fetch.user_agent is the default, which names nobody; targets want a name and a contact")

@@ -240,3 +240,24 @@ func TestSchedulesNextPrintsInstantsInTheSchedulesZone(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
+
+func TestCheckFindsAListThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "feedwarden.yaml")
+	text := "pools:\n  p: {list: missing.txt}\nfeeds:\n  a: {source: syndication, url: \"https://example.org/\", pool: p}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errOut, code := command(t, "", "--config", path, "check"); code != exitUsage || !contains(errOut, ":2:3: pools.p.list") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+}
+
+func TestCommandsThatAreNotBuiltSaySo(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"plan"}, {"try", "x"}, {"doctor"}, {"feeds", "diff", "x"}, {"feeds", "put", "x"}, {"feeds", "warm", "c"}, {"proxies", "check", "p"}} {
+		if _, errOut, code := command(t, "", args...); code != exitUsage || !contains(errOut, "not built yet") {
+			t.Errorf("%v: exit %d %s", args, code, errOut)
+		}
+	}
+}

@@ -20,7 +20,7 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 func TestConfigsThatAreShownAreAccepted(t *testing.T) {
 	t.Parallel()
 	shown := map[string]string{}
-	for _, page := range []string{"README.md", "docs/config.md"} {
+	for _, page := range []string{"README.md", "docs/config.md", "docs/schedules.md"} {
 		text, err := os.ReadFile("../../" + page)
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func TestConfigsThatAreShownAreAccepted(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := config.Load(path, func(string) (string, bool) { return "a-value-from-the-environment", true })
+		f, err := config.Load(path, func(name string) (string, bool) { return "the-environment-has-" + name, true })
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -185,7 +185,7 @@ func (r *feedReader) fill(t *template, feed *Feed) {
 	}
 	feed.Params = values(t.params, feed.Each)
 	feed.Headers = values(t.headers, feed.Each)
-	if t.faulty || feed.Source == "" || feed.Index >= checkedFeeds {
+	if t.faulty || r.unset || feed.Source == "" || feed.Index >= checkedFeeds {
 		return
 	}
 	for _, problem := range r.check(feed.SourceConfig()) {

@@ -95,6 +95,7 @@ func (d *decoder) expand(text string, pos Pos) (parts []part, ok bool) {
 			value, set := d.getenv(name)
 			if !set {
 				wrong(fmt.Sprintf("${%s} is not set", name), fmt.Sprintf("set the environment variable %s", name))
+				d.unset = true
 			}
 			d.env[name] = value
 			parts = append(parts, part{text: value, env: name})

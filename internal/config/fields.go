@@ -43,6 +43,7 @@ type decoder struct {
 	faults   Faults
 	count    int // of faults, those that were not kept too
 	warnings Faults
+	unset    bool // a variable of the environment is missing: what it would have filled in is not held against the file
 	visited  int
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,6 +151,23 @@ func Own(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// sweep removes the directories that shared servers of earlier test processes
+// have left: such a server ends with its process, and nobody is left to clean up.
+func sweep() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "fwredis*"))
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < 10*time.Minute {
+			continue
+		}
+		if c, err := net.Dial("unix", filepath.Join(dir, "redis.sock")); err == nil {
+			_ = c.Close()
+			continue
+		}
+		_ = os.RemoveAll(dir)
+	}
+}
+
 var shared struct {
 	once sync.Once
 	srv  *Server
@@ -161,6 +179,7 @@ var shared struct {
 func Client(t testing.TB) *redis.Client {
 	t.Helper()
 	shared.once.Do(func() {
+		sweep()
 		dir, err := os.MkdirTemp("", "fwredis")
 		if err != nil {
 			shared.err = err

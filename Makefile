@@ -1,7 +1,7 @@
 # Targets: test (everything that CI asks for), unit, lint, bench, demo, build, soak.
 
 GO          ?= go
-LINT        ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOLANGCI    ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 TESTTIMEOUT ?= 12m
 
 .PHONY: test unit lint deps bench demo build soak fuzz clean
@@ -19,7 +19,7 @@ deps:
 	./.ci/deps
 
 lint:
-	$(LINT) run
+	$(GOLANGCI) run
 
 bench:
 	$(GO) run ./internal/bench

@@ -10,7 +10,7 @@
 --        span      its length, µs; a calendar's is that of its present day
 --        at        instant of the grant, or the promised one, µs
 --        wait      µs from now to the promise; 0 when granted
---        position  place in the line of the class, 1 = next; 0 when granted or with no place
+--        position  place in the line, 1 = next, interactive before scheduled; 0 when granted or with no place
 --        reason    '', 'window', 'line', 'reserve', 'blocked'
 -- Errors COST, CALENDAR; nothing is written then.
 -- Cost   O(log n) a request, in the log and in the line, whatever the cost charged.
@@ -22,6 +22,11 @@ local dead = sweep()
 if total >= FULL then
   rebase()
   measure()
+end
+
+-- sooner is how many wait in the class that goes first.
+local function sooner(class)
+  return class == SCHEDULED and m.sum[INTERACTIVE] > 0 and call('ZCARD', LINE[INTERACTIVE]) or 0
 end
 
 local function charge(id, cost, class, no_line)
@@ -69,10 +74,10 @@ local function charge(id, cost, class, no_line)
     if mine then
       mine.promise = at
       stand(id, mine)
-      position = call('ZRANK', LINE[class], id) + 1
+      position = call('ZRANK', LINE[class], id) + 1 + sooner(class)
     elseif not no_line then
       join(id, {class = class, cost = cost, promise = at, since = now})
-      position = call('ZCARD', LINE[class])
+      position = call('ZCARD', LINE[class]) + sooner(class)
     end
   end
   answer(0, cost, at, at - now, position, reason)

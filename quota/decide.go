@@ -91,14 +91,18 @@ func decide(c Config, s *sheet, now int64, r Request) verdict {
 	}
 	v.At, v.RetryAfter = instant(at), wholeMillis(at-now)
 	v.place = &place{id: r.ID, cost: r.Cost, promise: at, deadline: at + c.Grace.Microseconds(), since: now}
+	var sooner int64 // those of the class that goes first
+	if r.Priority == Scheduled {
+		sooner = int64(len(s.lines[Interactive]))
+	}
 	switch {
 	case v.mine >= 0:
 		v.place.since = line[v.mine].since
-		v.Position = int64(v.mine) + 1
+		v.Position = int64(v.mine) + 1 + sooner
 	case r.NoLine:
 		v.place = nil
 	default:
-		v.Position = int64(len(line)) + 1
+		v.Position = int64(len(line)) + 1 + sooner
 	}
 	return v
 }

@@ -406,7 +406,7 @@ func TestStateShowsTheFirstOfEachLine(t *testing.T) {
 	if first.ID != "i0" || first.Priority != quota.Interactive || first.Position != 1 || first.Cost != 20 || !first.Promised.Equal(epoch.Add(time.Minute)) || !first.Since.Equal(epoch.Add(10*time.Second)) {
 		t.Errorf("%+v", first)
 	}
-	if third.ID != "s0" || third.Priority != quota.Scheduled || third.Position != 1 || third.Cost != 2 {
+	if third.ID != "s0" || third.Priority != quota.Scheduled || third.Position != 3 || third.Cost != 2 {
 		t.Errorf("%+v", third)
 	}
 	if _, err := d.l.State(d.ctx, "other"); err == nil {

@@ -22,7 +22,7 @@ type Decision struct {
 	ID         string
 	Cost       int64         // what was asked; for an ID charged before, what was charged then
 	RetryAfter time.Duration // whole milliseconds, rounded up; 0 only when granted
-	Position   int64         // place in the line of its class, 1 = next; 0 when granted or when it has none
+	Position   int64         // place in the line, 1 = next, Interactive before Scheduled; 0 when granted or when it has none
 	Windows    []Use         // as they are after this charge
 	Reason     string        // of a refusal: ReasonWindow, ReasonLine, ReasonReserve, ReasonBlocked; else ""
 	At         time.Time     // by Redis's clock: when it was granted, or the promised instant

@@ -36,7 +36,7 @@ type Line struct {
 type Waiter struct {
 	ID       string
 	Priority Priority
-	Position int64 // 1 = next of its class
+	Position int64 // 1 = next, Interactive before Scheduled
 	Cost     int64
 	Promised time.Time
 	Since    time.Time // when it first asked
@@ -83,6 +83,9 @@ func state(c Config, reply []any) (State, error) {
 		}
 		places[w.Priority]++
 		w.Position = places[w.Priority]
+		if w.Priority == Scheduled {
+			w.Position += s.Interactive.Waiting
+		}
 		s.Waiters = append(s.Waiters, w)
 	}
 	if err := r.done(); err != nil {

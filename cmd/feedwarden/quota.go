@@ -89,7 +89,7 @@ type quotaChargeCmd struct {
 	Name     string `arg:"" help:"The quota."`
 	Cost     string `required:"" help:"Units to take." placeholder:"N"`
 	ID       string `name:"id" required:"" help:"Names this charge: the same ID asked twice is charged once."`
-	Priority string `help:"interactive or scheduled: the line to stand in." enum:"interactive,scheduled" default:"interactive"`
+	Priority string `help:"scheduled, or interactive: before the scheduled ones, and from the reserve too." enum:"interactive,scheduled" default:"scheduled"`
 	NoLine   bool   `help:"Refused, take no place in the line."`
 }
 

@@ -8,7 +8,7 @@ async function call(method, path, body) {
   const headers = { "Content-Type": "application/json" };
   if (token) headers.Authorization = `Bearer ${token}`;
   const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
-  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+  if (!answer.ok) throw new Error(`${answer.status}: ${(await answer.text()).trim()}`);
   return answer.json();
 }
 
@@ -17,14 +17,23 @@ if (!feed) {
   console.error("usage: fetch.mjs FEED");
   process.exit(1);
 }
-let job = await call("POST", "/v1/jobs", { feed });
-while (!["done", "failed", "expired", "cancelled"].includes(job.state)) {
-  if (job.state === "snoozed") console.error("waits for its quota until", job.next_at);
-  await new Promise((wake) => setTimeout(wake, 500));
-  job = await call("GET", `/v1/jobs/${job.id}`);
-}
-if (job.state !== "done") {
-  console.error(`${job.state}: ${job.last_error}`);
+try {
+  await main();
+} catch (error) {
+  console.error(error.cause ? `${base}: ${error.cause.message || error.cause.code}` : error.message);
   process.exit(1);
 }
-for (const item of (await call("GET", `/v1/feeds/${feed}`)).items) console.log(item.title);
+
+async function main() {
+  let job = await call("POST", "/v1/jobs", { feed });
+  while (!["done", "failed", "expired", "cancelled"].includes(job.state)) {
+    if (job.state === "snoozed") console.error("waits for its quota until", job.next_at);
+    await new Promise((wake) => setTimeout(wake, 500));
+    job = await call("GET", `/v1/jobs/${job.id}`);
+  }
+  if (job.state !== "done") {
+    console.error(`${job.state}: ${job.last_error}`);
+    process.exit(1);
+  }
+  for (const item of (await call("GET", `/v1/feeds/${feed}`)).items) console.log(item.title);
+}

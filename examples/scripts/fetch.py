@@ -41,4 +41,6 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1])
     except urllib.error.HTTPError as error:
-        sys.exit(f"{error.code}: {error.read().decode()}")
+        sys.exit(f"{error.code}: {error.read().decode().strip()}")
+    except OSError as error:  # refused, no such host, cut off
+        sys.exit(f"{BASE}: {getattr(error, 'reason', error)}")

@@ -44,12 +44,12 @@ func (s *Server) dashboard(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	feedsAt, err := q.number("feeds", 1, 1, 1_000_000)
+	feedsAt, err := q.number("feeds", 1, 1_000_000)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	schedulesAt, err := q.number("schedules", 1, 1, 1_000_000)
+	schedulesAt, err := q.number("schedules", 1, 1_000_000)
 	if err != nil {
 		s.fail(w, r, err)
 		return

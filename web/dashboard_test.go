@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http/httptest"
@@ -109,6 +110,21 @@ func TestDashboardWithNothingToShow(t *testing.T) {
 		if got := strings.TrimSpace(w.get(path).Body.String()); got != want {
 			t.Errorf("%s: %s", path, got)
 		}
+	}
+}
+
+func TestAFreshInstallHasNoTrouble(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	body := w.page("/").Body.String() // asynq knows no queue yet
+	for _, wrong := range []string{"could not be read", `class="bad"`} {
+		if strings.Contains(body, wrong) {
+			t.Errorf("there is %q on the page", wrong)
+		}
+	}
+	wantParts(t, w.get("/metrics").Body.String(), "feedwarden_unread_parts 0", `feedwarden_queue_jobs{queue="interactive",state="pending"} 0`)
+	if strings.Contains(w.logs.String(), "could not be read") {
+		t.Errorf("the log: %s", w.logs)
 	}
 }
 
@@ -284,13 +300,27 @@ func TestWhyAScheduleDoesNotTick(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
 	for want, v := range map[string]ScheduleView{
-		"":       {State: "active"},
-		"paused": {State: "paused"},
+		"":                           {State: "active"},
+		"paused until it is resumed": {State: "paused"},
 		"paused by ops until 2026-11-30 08:00 UTC":                 {State: "paused", PausedBy: "ops", PausedUntil: &now},
 		"one waits, due 5 s ago: the last one's job has not ended": {State: "due", DueAt: instant(now.Add(-5 * time.Second)), Hold: "overlap"},
 	} {
 		if got := newScheduleRow(v, now).Note; got != want {
 			t.Errorf("note %q, want %q", got, want)
+		}
+	}
+}
+
+func TestWhatAJobBrought(t *testing.T) {
+	t.Parallel()
+	for result, want := range map[string]string{
+		"": "", "null": "", "{}": "", "[1]": "",
+		`{"what":"not modified","version":13,"items":0,"units":1,"via":["direct"]}`: "not modified: version 13, 1 unit, through direct",
+		`{"what":"new version","version":2,"items":1}`:                              "new version: version 2, 1 item",
+		`"expired: nobody wants it any more"`:                                       "expired: nobody wants it any more",
+	} {
+		if got := newJobRow(jobs.Job{State: jobs.Done, Result: json.RawMessage(result)}, time.Now()).Why; got != want {
+			t.Errorf("result %s: %q, want %q", result, got, want)
 		}
 	}
 }

@@ -58,5 +58,5 @@ func (f *fakeSchedules) Resume(_ context.Context, name, who string) error {
 }
 
 func (f *fakeSchedules) Trigger(_ context.Context, name, who string) (string, error) {
-	return "manual-1", f.change(name, "trigger "+name+" by "+who, func(*ScheduleView) {})
+	return "trigger-1f2e3d4c", f.change(name, "trigger "+name+" by "+who, func(*ScheduleView) {})
 }

@@ -20,7 +20,8 @@ type feedPageView struct {
 	frame
 	Feed    feedRow
 	API     string
-	ErrorAt moment
+	Plight  []trouble
+	Nothing string // how it comes to its first version
 
 	Shown    *shownVersion // nil while the feed is empty
 	Items    []itemRow
@@ -49,12 +50,12 @@ func (s *Server) feedPage(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	version, err := q.number("version", 0, 1, 1<<50)
+	version, err := q.number("version", 0, 1<<50)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	at, err := q.number("items", 1, 1, 1_000_000)
+	at, err := q.number("items", 1, 1_000_000)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -77,11 +78,13 @@ func (s *Server) readFeedPage(r *http.Request, version int64, at int) (feedPageV
 	if err != nil {
 		return feedPageView{}, err
 	}
-	view := feedView(f, head, now)
-	if shot, err := s.shots.all.get(ctx, dashboardAge*5); err == nil {
-		view = WithTicks([]FeedView{view}, shot.Schedules)[0]
+	views := []FeedView{feedView(f, head, now)}
+	withJobs(ctx, s.p.Jobs, []feed.Head{head}, views)
+	if shot, err := s.shots.all.get(ctx, dashboardAge); err == nil {
+		WithTicks(views, shot.Schedules)
 	}
-	v := feedPageView{frame: s.frame(r, f.Name, now), Feed: newFeedRow(view, now), API: "/v1/feeds/" + url.PathEscape(f.Name), ErrorAt: relative(view.LastErrorAt, now, "")}
+	view := views[0]
+	v := feedPageView{frame: s.frame(r, f.Name, now), Feed: newFeedRow(view, now), API: "/v1/feeds/" + url.PathEscape(f.Name), Plight: plight(view, now), Nothing: nothingYet(view)}
 	if head.Empty() && version == 0 {
 		return v, nil
 	}

@@ -51,23 +51,12 @@ func (s *Server) readFeed(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	body, kind := got.Raw, got.ContentType
-	if ask.raw {
-		if body = got.Page(ask.page); body == nil {
-			s.fail(w, r, problem(http.StatusNotFound, "unknown-page", fmt.Sprintf("version %d has %d pages", got.Version.Version, len(got.Pages))))
-			return
-		}
-		if kind == "" {
-			kind = "application/octet-stream"
-		}
-	} else if body, err = itemsJSON(ask.feed.Name, got); err != nil {
-		s.fail(w, r, err)
-		return
-	} else {
-		kind = jsonType
+	body, kind, err := form(ask, got)
+	if err == nil && !ask.raw && !accepts(r.Header, kind) {
+		err = problem(http.StatusNotAcceptable, "not-acceptable", "items are given as "+kind+" alone; ?as=raw gives what the upstream sent")
 	}
-	if !ask.raw && !accepts(r.Header, kind) {
-		s.fail(w, r, problem(http.StatusNotAcceptable, "not-acceptable", "items are given as "+kind+" alone; ?as=raw gives what the upstream sent"))
+	if err != nil {
+		s.fail(w, r, err)
 		return
 	}
 	h := w.Header()
@@ -81,6 +70,22 @@ func (s *Server) readFeed(w http.ResponseWriter, r *http.Request) {
 	}
 	// It knows validators, ranges and HEAD; Last-Modified is when the version came.
 	http.ServeContent(w, r, "", got.FetchedAt, bytes.NewReader(body))
+}
+
+// form is a version's bytes and their type: one page as the upstream sent it,
+// or its items.
+func form(ask content, got obtained) (body []byte, kind string, err error) {
+	if !ask.raw {
+		body, err = itemsJSON(ask.feed.Name, got)
+		return body, jsonType, err
+	}
+	if body = got.Page(ask.page); body == nil {
+		return nil, "", problem(http.StatusNotFound, "unknown-page", fmt.Sprintf("version %d has %d pages", got.Version.Version, len(got.Pages)))
+	}
+	if kind = got.ContentType; kind == "" {
+		kind = "application/octet-stream"
+	}
+	return body, kind, nil
 }
 
 func (s *Server) asked(r *http.Request) (content, error) {
@@ -103,10 +108,10 @@ func (s *Server) asked(r *http.Request) (content, error) {
 	if _, ok := q["page"]; ok && !c.raw {
 		return c, badQuery("page is for as=raw: items are never paged")
 	}
-	if c.page, err = q.number("page", 1, 1, 1<<20); err != nil {
+	if c.page, err = q.number("page", 1, 1<<20); err != nil {
 		return c, err
 	}
-	n, err := q.number("version", 0, 1, 1<<50)
+	n, err := q.number("version", 0, 1<<50)
 	if err != nil {
 		return c, err
 	}
@@ -140,7 +145,7 @@ func (s *Server) obtain(w http.ResponseWriter, r *http.Request, ask content) (ob
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(s.stopping, cancel)()
+		defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // the server's own end, beside the request's
 	}
 	read, err := s.p.Jobs.Read(ctx, ask.feed.Name, nil, ask.wait)
 	if err != nil && s.stopping.Err() != nil {

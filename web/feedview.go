@@ -24,6 +24,16 @@ type FeedView struct {
 	StoredAt  *time.Time `json:"stored_at"`
 	// NextAt is the next tick of its schedule; null where there is none.
 	NextAt *time.Time `json:"next_at"`
+	// Paused says who holds its ticks back; null while they come.
+	Paused *Pause `json:"paused"`
+	// Job is the living job that is to bring the next version of a feed that is
+	// not fresh; "" where there is none. JobState is that job's state, and JobAt
+	// when it goes on; null while it runs or is due.
+	Job      string     `json:"job"`
+	JobState string     `json:"job_state"`
+	JobAt    *time.Time `json:"job_at"`
+	// WaitingFor is why that job is snoozed; "" while it is not.
+	WaitingFor string `json:"waiting_for"`
 	// LastError is why the last fetch brought nothing; "" when it brought something.
 	LastError   string     `json:"last_error"`
 	LastErrorAt *time.Time `json:"last_error_at"`
@@ -36,8 +46,25 @@ type FeedView struct {
 	Pool     string `json:"pool"`
 }
 
-// FeedViews gives every feed of the config, sorted by name. NextAt is for
-// WithTicks to fill.
+// Pause is who paused a schedule, and until when; null: until a resume.
+type Pause struct {
+	By    string     `json:"by"`
+	Until *time.Time `json:"until"`
+}
+
+func (p Pause) words() string {
+	text := "paused"
+	if p.By != "" {
+		text += " by " + p.By
+	}
+	if p.Until != nil {
+		return text + " until " + p.Until.UTC().Format("2006-01-02 15:04") + " UTC"
+	}
+	return text + " until it is resumed"
+}
+
+// FeedViews gives every feed of the config, sorted by name. NextAt and Paused
+// are for WithTicks to fill.
 func FeedViews(ctx context.Context, c *jobs.Client, store *feed.Store) ([]FeedView, error) {
 	feeds := c.Feeds()
 	keys := make([]string, len(feeds))
@@ -56,20 +83,29 @@ func FeedViews(ctx context.Context, c *jobs.Client, store *feed.Store) ([]FeedVi
 	for i, f := range feeds {
 		out[i] = feedView(f, heads[i], now)
 	}
+	withJobs(ctx, c, heads, out)
 	return out, nil
 }
 
-// WithTicks fills NextAt from the schedules that fetch these feeds: the nearest
-// where a feed has several.
+// WithTicks fills NextAt and Paused from the schedules that fetch these feeds:
+// the nearest tick where a feed has several, and paused where all of them are.
 func WithTicks(feeds []FeedView, schedules []ScheduleView) []FeedView {
-	next := map[string]*time.Time{}
+	next, paused, ticks := map[string]*time.Time{}, map[string]*Pause{}, map[string]bool{}
 	for _, s := range schedules {
+		if s.State != "paused" {
+			ticks[s.Feed] = true
+		} else if paused[s.Feed] == nil {
+			paused[s.Feed] = &Pause{By: s.PausedBy, Until: s.PausedUntil}
+		}
 		if s.NextAt != nil && (next[s.Feed] == nil || s.NextAt.Before(*next[s.Feed])) {
 			next[s.Feed] = s.NextAt
 		}
 	}
 	for i := range feeds {
-		feeds[i].NextAt = next[feeds[i].Name]
+		name := feeds[i].Name
+		if feeds[i].NextAt = next[name]; !ticks[name] {
+			feeds[i].Paused = paused[name]
+		}
 	}
 	return feeds
 }

@@ -39,7 +39,17 @@ func troubles(s *snapshot) []trouble {
 	var bad, warn, info []trouble
 	by := map[string][]string{}
 	for _, f := range s.Feeds {
-		by[f.State] = append(by[f.State], f.Name)
+		state := f.State
+		if f.WaitingFor != "" {
+			state = "waiting"
+			if f.Version == nil {
+				state = "first waiting"
+			}
+		}
+		by[state] = append(by[state], f.Name)
+		if f.Paused != nil {
+			by["paused"] = append(by["paused"], f.Name)
+		}
 		if f.LastError != "" {
 			by["failing"] = append(by["failing"], f.Name)
 		}
@@ -50,11 +60,20 @@ func troubles(s *snapshot) []trouble {
 	if names := by["stale"]; len(names) > 0 {
 		warn = append(warn, trouble{"warn", "Older than their ttl: " + list(names, 4) + "."})
 	}
+	if names := by["waiting"]; len(names) > 0 {
+		warn = append(warn, trouble{"warn", "Older than their ttl, and the next fetch waits: " + list(names, 4) + "."})
+	}
+	if names := by["first waiting"]; len(names) > 0 {
+		warn = append(warn, trouble{"warn", "Never fetched, and the first fetch waits: " + list(names, 4) + "."})
+	}
 	if names := by["updating"]; len(names) > 0 {
 		info = append(info, trouble{"info", "Older than their ttl, a fetch is under way: " + list(names, 4) + "."})
 	}
 	if names := by["empty"]; len(names) > 0 {
 		info = append(info, trouble{"info", "Never fetched: " + list(names, 4) + "."})
+	}
+	if names := by["paused"]; len(names) > 0 {
+		info = append(info, trouble{"info", "Paused: " + list(names, 4) + "."})
 	}
 	for _, q := range s.Quotas {
 		if q.Err == nil && q.View.BlockedUntil != nil {

@@ -37,8 +37,8 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, badQuery(fmt.Sprintf("state %q: it is one of %s", f.State, stateNames())))
 		return
 	}
-	if f.Limit, err = q.number("limit", usualJobs, 1, mostJobs); err == nil {
-		f.Page, err = q.number("page", 1, 1, mostPages)
+	if f.Limit, err = q.number("limit", usualJobs, mostJobs); err == nil {
+		f.Page, err = q.number("page", 1, mostPages)
 	}
 	if err != nil {
 		s.fail(w, r, err)

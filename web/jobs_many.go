@@ -51,7 +51,7 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 		defer close(done)
 		in.fill(body)
 	}()
-	defer context.AfterFunc(s.stopping, body.end)()
+	defer context.AfterFunc(s.stopping, body.end)() //nolint:contextcheck // the server's own end, beside the request's
 	defer func() {
 		select {
 		case <-done:
@@ -185,7 +185,8 @@ func eachLine(in io.Reader, most int, f func(n int, line []byte, tooLong bool) e
 			tooLong = true
 			line, err = r.ReadSlice('\n')
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
 			return &bodyError{line: n, err: err}
 		}
 		if line = bytes.TrimSpace(line); n == 1 {
@@ -196,7 +197,7 @@ func eachLine(in io.Reader, most int, f func(n int, line []byte, tooLong bool) e
 				return ferr
 			}
 		}
-		if err != nil {
+		if last {
 			return nil
 		}
 	}

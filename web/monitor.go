@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -74,7 +75,7 @@ var (
 // made by script, so they cannot be named.
 func readMonitorPage(h http.Handler) (monitorPage, error) {
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, monitorRoot+"/", nil))
+	h.ServeHTTP(rec, httptest.NewRequestWithContext(context.Background(), http.MethodGet, monitorRoot+"/", nil))
 	if rec.Code != http.StatusOK {
 		return monitorPage{}, fmt.Errorf("web: asynqmon's page: status %d", rec.Code)
 	}

@@ -40,15 +40,15 @@ func readQuery(r *http.Request, known ...string) (query, error) {
 
 func badQuery(detail string) *Problem { return problem(http.StatusBadRequest, "invalid-query", detail) }
 
-// number reads a whole number from low to high; other where it is not given.
-func (q query) number(name string, other, low, high int) (int, error) {
+// number reads a whole number from 1 to high; other where it is not given.
+func (q query) number(name string, other, high int) (int, error) {
 	text, ok := q[name]
 	if !ok || text == "" {
 		return other, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < low || n > high {
-		return 0, badQuery(fmt.Sprintf("%s %q: a whole number from %d to %d is wanted", name, text, low, high))
+	if err != nil || n < 1 || n > high {
+		return 0, badQuery(fmt.Sprintf("%s %q: a whole number from 1 to %d is wanted", name, text, high))
 	}
 	return n, nil
 }

@@ -17,11 +17,22 @@ type feedRow struct {
 	Bar  bar
 	Age  string
 	Next moment
+	Note string // who holds its ticks back
+	Wait string // what its next fetch waits for
 }
 
 func newFeedRow(f FeedView, now time.Time) feedRow {
 	row := feedRow{FeedView: f, Link: "/feeds/" + url.PathEscape(f.Name), Next: relative(f.NextAt, now, "none")}
 	age, ttl := time.Duration(f.AgeMS)*time.Millisecond, time.Duration(f.TTLMS)*time.Millisecond
+	if f.Paused != nil {
+		row.Note = f.Paused.words()
+	}
+	if f.WaitingFor != "" {
+		row.Wait = "waits: " + f.WaitingFor
+		if f.JobAt != nil {
+			row.Wait = "waits, goes on " + relative(f.JobAt, now, "").Text + ": " + f.WaitingFor
+		}
+	}
 	switch {
 	case f.Version == nil:
 		row.Age = "never fetched"
@@ -159,13 +170,7 @@ func newScheduleRow(v ScheduleView, now time.Time) scheduleRow {
 	row := scheduleRow{ScheduleView: v, Next: relative(v.NextAt, now, "none"), Last: relative(v.LastAt, now, "none yet")}
 	switch {
 	case v.State == "paused":
-		row.Note = "paused"
-		if v.PausedBy != "" {
-			row.Note += " by " + v.PausedBy
-		}
-		if v.PausedUntil != nil {
-			row.Note += " until " + v.PausedUntil.UTC().Format("2006-01-02 15:04") + " UTC"
-		}
+		row.Note = Pause{By: v.PausedBy, Until: v.PausedUntil}.words()
 	case v.DueAt != nil:
 		row.Note = "one waits, due " + relative(v.DueAt, now, "").Text
 		if why, ok := holdWords[v.Hold]; ok {
@@ -191,6 +196,9 @@ type jobRow struct {
 
 func newJobRow(j jobs.Job, now time.Time) jobRow {
 	row := jobRow{Job: j, Link: monitorRoot + "/queues/" + url.PathEscape(j.Queue) + "/tasks/" + url.PathEscape(j.ID), Why: j.LastError}
+	if j.State == jobs.Snoozed {
+		row.Why = waitWords(j.LastError)
+	}
 	switch {
 	case j.EndedAt != nil:
 		row.When = relative(j.EndedAt, now, "")
@@ -207,13 +215,21 @@ func newJobRow(j jobs.Job, now time.Time) jobRow {
 	return row
 }
 
-// resultWords says what a job brought.
+// resultWords says what a job brought: an object of those that fetched, a text
+// of those that ended without.
 func resultWords(b json.RawMessage) (string, bool) {
 	var r jobs.Result
-	if len(b) == 0 || json.Unmarshal(b, &r) != nil || r.What == "" {
+	var text string
+	if len(b) == 0 {
 		return "", false
 	}
-	text := r.What
+	if json.Unmarshal(b, &text) == nil {
+		return text, text != ""
+	}
+	if json.Unmarshal(b, &r) != nil || r.What == "" {
+		return "", false
+	}
+	text = r.What
 	if r.Version > 0 {
 		text += fmt.Sprintf(": version %d", r.Version)
 	}

@@ -15,8 +15,9 @@ type Schedules interface {
 	// Pause stops a schedule's ticks until an instant; the zero time: until Resume.
 	Pause(ctx context.Context, name, who string, until time.Time) error
 	Resume(ctx context.Context, name, who string) error
-	// Trigger enqueues one job now and gives its ID.
-	Trigger(ctx context.Context, name, who string) (jobID string, err error)
+	// Trigger asks for one tick now and gives the request's ID. A running
+	// scheduler makes the job of it, whose ID is then "SCHEDULE@INSTANT~ID".
+	Trigger(ctx context.Context, name, who string) (id string, err error)
 }
 
 // ErrUnknownSchedule: no schedule of that name.

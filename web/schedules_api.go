@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"feedwarden/internal/units"
@@ -117,10 +116,11 @@ func (s *Server) onSchedule(w http.ResponseWriter, r *http.Request, what string,
 	s.fail(w, r, ErrUnknownSchedule)
 }
 
-// triggered is the answer to a trigger; the job says how it goes on.
+// triggered is the answer to a trigger. The ID is the request's: there is no job
+// to point to before a scheduler has made it.
 type triggered struct {
 	Schedule string `json:"schedule"`
-	JobID    string `json:"job_id"`
+	ID       string `json:"id"`
 }
 
 func (s *Server) triggerSchedule(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +140,6 @@ func (s *Server) triggerSchedule(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.log.Info("schedule changed by hand", "schedule", name, "what", "trigger", "job", id, "by", me)
-	w.Header().Set("Location", "/v1/jobs/"+url.PathEscape(id))
-	s.answer(w, r, http.StatusAccepted, triggered{Schedule: name, JobID: id})
+	s.log.Info("schedule changed by hand", "schedule", name, "what", "trigger", "id", id, "by", me)
+	s.answer(w, r, http.StatusAccepted, triggered{Schedule: name, ID: id})
 }

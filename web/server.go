@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -130,7 +131,10 @@ func (s *Server) Start(ctx context.Context) error {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	s.log.Info("web server listens", "address", l.Addr().String(), "url", "http://"+l.Addr().String()+"/", "tokens", len(s.access.keys))
+	s.log.Info("web server listens", "address", l.Addr().String(), "url", pageURL(l.Addr()), "tokens", len(s.access.keys))
+	if s.access.open() && !reachedFromHere(l.Addr()) {
+		s.log.Warn("no tokens are set: anybody who reaches this address may read and act", "address", l.Addr().String())
+	}
 	server := s.http
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -139,6 +143,25 @@ func (s *Server) Start(ctx context.Context) error {
 		close(s.died)
 	}()
 	return nil
+}
+
+// pageURL is where a person on this machine finds the server: one that listens
+// on every address is reached by loopback.
+func pageURL(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+// reachedFromHere says that an address can be reached from this machine alone.
+func reachedFromHere(a net.Addr) bool {
+	host, _, err := net.SplitHostPort(a.String())
+	return err == nil && loopback(host)
 }
 
 // Addr is where the server listens; nil before Start.
@@ -165,7 +188,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		if err := s.http.Shutdown(ctx); err != nil {
 			all = append(all, fmt.Errorf("web: requests were cut: %w", err), s.http.Close())
 		}
-		<-s.died
+		all = append(all, <-s.died) // nil, unless it had ended by itself
 		s.http = nil
 	}
 	all = append(all, s.monitor.close())

@@ -47,6 +47,37 @@ func TestStartAndStop(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+func TestAnAddressForEverybodyIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		listen string
+		tokens []Token
+		warned bool
+	}{{"[::]:0", nil, true}, {"0.0.0.0:0", nil, true}, {"[::]:0", threeTokens, false}, {"127.0.0.1:0", nil, false}} {
+		w := newWorld(t, func(cfg *Config, _ *Parts, _ *pace) {
+			cfg.Listen, cfg.Tokens, cfg.Insecure = c.listen, c.tokens, true
+		})
+		w.start()
+		_, port, err := net.SplitHostPort(w.server.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := " url=http://127.0.0.1:" + port + "/ "; !strings.Contains(w.logs.String(), want) {
+			t.Errorf("%s: no %q in the log: %s", c.listen, want, w.logs)
+		}
+		resp, err := http.Get("http://127.0.0.1:" + port + "/healthz")
+		if err != nil {
+			t.Errorf("%s: the URL of the log does not open: %v", c.listen, err)
+			continue
+		}
+		resp.Body.Close()
+		if n := strings.Count(w.logs.String(), "anybody who reaches this address may read and act"); n != map[bool]int{true: 1}[c.warned] {
+			t.Errorf("%s, %d tokens: %d warnings", c.listen, len(c.tokens), n)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
 func TestAnAddressThatIsTakenIsSaid(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

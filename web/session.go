@@ -56,14 +56,14 @@ func (a *access) session(value string) (key, bool) {
 }
 
 func (a *access) cookie(r *http.Request, k key) *http.Cookie {
-	c := a.noCookie(r)
+	c := a.noCookie(r) //nolint:gosec // noCookie sets what a cookie needs
 	c.Value, c.MaxAge = k.seal(a.now().Add(sessionLife)), int(sessionLife.Seconds())
 	return c
 }
 
 // noCookie ends a session in the browser that has it.
 func (a *access) noCookie(r *http.Request) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Secure where there is TLS: without it a browser would drop the cookie
 		Name: cookieName, Path: "/", MaxAge: -1,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
 	}

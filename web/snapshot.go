@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -85,7 +86,7 @@ func (n *snapshots) jobs(ctx context.Context) ([]jobs.Job, error) {
 func (n *snapshots) read(ctx context.Context) (*snapshot, error) {
 	s, p := &snapshot{At: time.Now()}, n.server.p
 	if s.RedisErr = p.Redis.Ping(ctx).Err(); s.RedisErr != nil {
-		return s, nil
+		return s, nil //nolint:nilerr // it stands within
 	}
 	var g errgroup.Group
 	in := func(f func()) {
@@ -129,15 +130,16 @@ func each[T any](names []string, read func(string) (T, error)) []part[T] {
 	return out
 }
 
-// queue counts a queue; one that nobody has used yet is empty.
+// queue counts a queue; one that asynq does not know, since nobody has used it
+// yet or somebody deleted it, is empty. asynq says so with an error that only
+// its own packages can name, so its list is asked.
 func (n *snapshots) queue(name string) (queueSize, error) {
-	known, err := n.inspector.Queues()
-	if err != nil || !slices.Contains(known, name) {
-		return queueSize{}, err
-	}
 	q, err := n.inspector.GetQueueInfo(name)
 	if err != nil {
-		return queueSize{}, err
+		if known, lerr := n.inspector.Queues(); lerr == nil && !slices.Contains(known, name) {
+			return queueSize{}, nil
+		}
+		return queueSize{}, fmt.Errorf("web: queue %s: %w", name, err)
 	}
 	return queueSize{Pending: q.Pending, Active: q.Active, Scheduled: q.Scheduled, Retry: q.Retry, Archived: q.Archived, Completed: q.Completed}, nil
 }

@@ -36,7 +36,7 @@ fuzz:
 	./.ci/fuzz $(FUZZTIME)
 
 soak:
-	RAPID_CHECKS=2000 $(GO) test -race -timeout 60m ./...
+	SOAK=1 RAPID_CHECKS=2000 $(GO) test -race -timeout 60m ./...
 	$(MAKE) fuzz FUZZTIME=2m
 
 clean:

@@ -67,7 +67,7 @@ const fullRetryAfter = 5 * time.Second
 type Client struct {
 	rdb       redis.UniversalClient
 	cfg       Config
-	catalog   *catalog
+	catalog   *Catalog
 	store     *feed.Store
 	limiter   Limiter
 	asynq     *asynq.Client
@@ -75,24 +75,22 @@ type Client struct {
 	log       *slog.Logger
 }
 
-// NewClient makes a client; it does no I/O.
+// NewClient makes a client with a catalog of its own; it does no I/O.
 func NewClient(cfg Config, rdb redis.UniversalClient, store *feed.Store, limiter Limiter, log *slog.Logger) (*Client, error) {
-	c, err := newCatalog(cfg.Feeds)
+	c, err := NewCatalog(cfg.Feeds)
 	if err != nil {
 		return nil, err
 	}
+	return newClient(cfg, c, rdb, store, limiter, log), nil
+}
+
+func newClient(cfg Config, c *Catalog, rdb redis.UniversalClient, store *feed.Store, limiter Limiter, log *slog.Logger) *Client {
 	return &Client{rdb: rdb, cfg: cfg, catalog: c, store: store, limiter: limiter, log: log,
-		asynq: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb)}, nil
+		asynq: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb)}
 }
 
 // Feeds are the feeds of the config, sorted by name.
-func (c *Client) Feeds() []Feed {
-	out := make([]Feed, 0, len(c.catalog.names))
-	for _, n := range c.catalog.names {
-		out = append(out, c.catalog.feeds[n])
-	}
-	return out
-}
+func (c *Client) Feeds() []Feed { return c.catalog.Feeds() }
 
 // Feed finds one feed; *UnknownFeedError where there is none.
 func (c *Client) Feed(name string) (Feed, error) {
@@ -117,16 +115,23 @@ func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	named := s.ID != ""
-	if named {
+	tick := !s.Tick.IsZero()
+	switch {
+	case s.ID == "":
+		s.ID = NewID()
+	case !tick: // a tick's ID can only be in its own queue, and there asynq finds it
 		if j, ok, err := c.same(ctx, s); ok || err != nil {
 			return j, err
 		}
-	} else {
-		s.ID = NewID()
 	}
 	queue := string(s.Priority)
-	if err := c.room(ctx, queue); err != nil {
+	begun, err := c.room(ctx, queue, s.ID)
+	if tick && (begun || err != nil) {
+		if j, ok, serr := c.same(ctx, s); ok || serr != nil {
+			return j, serr
+		}
+	}
+	if err != nil {
 		return Job{}, err
 	}
 	p := payload{Feed: s.Feed, Params: s.Params}
@@ -219,16 +224,18 @@ func (c *Client) same(ctx context.Context, s Spec) (Job, bool, error) {
 
 // room refuses when the queue holds its limit. It counts what waits, runs and
 // sleeps. Enqueuers that ask at the same moment can pass it by their number.
-func (c *Client) room(ctx context.Context, queue string) error {
+// In the same round trip it says whether a job of the ID has begun.
+func (c *Client) room(ctx context.Context, queue, id string) (begun bool, err error) {
 	pipe := c.rdb.Pipeline()
 	// A queue that was deleted is published again; asynq's client does it once a process.
 	pipe.SAdd(ctx, "asynq:queues", queue)
+	record := pipe.Exists(ctx, recordKey(id))
 	counts := []*redis.IntCmd{
 		pipe.LLen(ctx, asynqPending(queue)), pipe.LLen(ctx, asynqActive(queue)),
 		pipe.ZCard(ctx, asynqScheduled(queue)), pipe.ZCard(ctx, asynqRetry(queue)),
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("jobs: count queue %q: %w", queue, err)
+		return false, fmt.Errorf("jobs: count queue %q: %w", queue, err)
 	}
 	limit := c.cfg.QueueLimits[queue]
 	var n int64
@@ -236,7 +243,7 @@ func (c *Client) room(ctx context.Context, queue string) error {
 		n += cmd.Val()
 	}
 	if limit > 0 && n >= limit {
-		return &FullError{Queue: queue, Limit: limit, RetryAfter: fullRetryAfter}
+		err = &FullError{Queue: queue, Limit: limit, RetryAfter: fullRetryAfter}
 	}
-	return nil
+	return record.Val() > 0, err
 }

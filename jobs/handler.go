@@ -25,6 +25,7 @@ type Limiter interface {
 	Charge(ctx context.Context, r quota.Request) (quota.Decision, error)
 	Refund(ctx context.Context, quota, id string) (int64, error)
 	Block(ctx context.Context, quota string, d time.Duration, reason string) error
+	State(ctx context.Context, quota string) (quota.State, error)
 }
 
 // Allocator is what a job asks of allocation.
@@ -38,7 +39,7 @@ type Handler struct {
 	rdb     redis.UniversalClient
 	desk    *luarun.Desk
 	cfg     Config
-	catalog *catalog
+	catalog *Catalog
 	store   *feed.Store
 	limiter Limiter
 	pools   Allocator
@@ -52,17 +53,22 @@ type Handler struct {
 	parked chan struct{}
 }
 
-// NewHandler joins the parts of the road; it does no I/O.
+// NewHandler joins the parts of the road, with a catalog of its own; it does
+// no I/O.
 func NewHandler(cfg Config, rdb redis.UniversalClient, desk *luarun.Desk, store *feed.Store, limiter Limiter, pools Allocator, fetcher *fetch.Client, log *slog.Logger) (*Handler, error) {
-	c, err := newCatalog(cfg.Feeds)
+	c, err := NewCatalog(cfg.Feeds)
 	if err != nil {
 		return nil, err
 	}
+	return newHandler(cfg, c, rdb, desk, store, limiter, pools, fetcher, log), nil
+}
+
+func newHandler(cfg Config, c *Catalog, rdb redis.UniversalClient, desk *luarun.Desk, store *feed.Store, limiter Limiter, pools Allocator, fetcher *fetch.Client, log *slog.Logger) *Handler {
 	return &Handler{
 		rdb: rdb, desk: desk, cfg: cfg, catalog: c, store: store, limiter: limiter, pools: pools, fetcher: fetcher,
 		client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), log: log,
 		running: newInFlight(), parked: make(chan struct{}),
-	}, nil
+	}
 }
 
 // ProcessTask runs one delivery of one job.
@@ -153,7 +159,7 @@ func (h *Handler) deliver(ctx context.Context, r *run, log *slog.Logger) error {
 	}
 	f, src, err := h.catalog.find(r.Feed)
 	if err != nil {
-		return h.end(ctx, r, log, Failed, err)
+		return h.unknown(ctx, r, log, err)
 	}
 	if r.Crashes >= max(f.Attempts, crashLimit) {
 		return h.end(ctx, r, log, Failed, fmt.Errorf("its worker died %d times in mid-run", r.Crashes))

@@ -15,12 +15,14 @@ import (
 	"feedwarden/quota"
 )
 
-// Module provides *Client and *feed.Store: what asks for jobs and reads feeds.
+// Module provides *Client and *feed.Store: what asks for jobs and reads feeds;
+// and the *Catalog, one for the client and the worker.
 var Module = fx.Module("jobs", fx.Provide(
 	luarun.NewDesk,
 	feed.New,
 	func(l *quota.Limiter) Limiter { return l },
-	NewClient,
+	func(cfg Config) (*Catalog, error) { return NewCatalog(cfg.Feeds) },
+	newClient,
 ))
 
 // WorkerModule provides and runs the *Worker: what does jobs.
@@ -31,7 +33,7 @@ var WorkerModule = fx.Module("worker",
 	),
 	fx.Provide(
 		newFetcher,
-		NewHandler,
+		newHandler,
 		newWorker,
 	),
 )

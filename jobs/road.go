@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"feedwarden/allocation"
+	"feedwarden/internal/units"
 	"feedwarden/jobs/feed"
 	"feedwarden/jobs/fetch"
 	"feedwarden/jobs/source"
@@ -188,6 +189,9 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	switch {
 	case errors.As(err, &impossible):
 		return &permanentError{err}
+	case errors.Is(err, quota.ErrUnknownQuota):
+		// The config changed between the look at the feed and the charge; the next run sees the whole of it.
+		return &SnoozeError{Until: r.now().Add(time.Second), Reason: err.Error()}
 	case err != nil:
 		return fmt.Errorf("charge: %w", err)
 	case !d.Granted:
@@ -196,6 +200,11 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	late := time.Duration(0)
 	if !r.Due.IsZero() {
 		late = r.now().Sub(r.Due)
+	}
+	if late < -early {
+		if err := wakeLine(ctx, h.rdb, h.limiter, f.Quota); err != nil {
+			log.Warn("could not wake the next in line", "quota", f.Quota, "error", err)
+		}
 	}
 	log.Info("granted", "quota", f.Quota, "cost", f.Cost, "charge", r.chargeID(), "snoozes", r.Snoozes, "late_ms", late.Milliseconds())
 	return nil
@@ -216,12 +225,12 @@ func refusal(name string, d quota.Decision) string {
 	text := fmt.Sprintf("quota %s", name)
 	for _, w := range d.Windows {
 		if w.Used+d.Cost > w.Limit {
-			text += fmt.Sprintf(": %d of %d used in %s", w.Used, w.Limit, w.Per)
+			text += fmt.Sprintf(": %d of %d used in %s", w.Used, w.Limit, units.FormatDuration(w.Per))
 			break
 		}
 	}
 	if d.Reason == "blocked" {
-		text += ": closed by its target"
+		text += ": closed"
 	}
 	if d.Position > 0 {
 		text += fmt.Sprintf(", place %d in the line", d.Position)

@@ -90,6 +90,21 @@ func (h *Handler) end(ctx context.Context, r *run, log *slog.Logger, s State, wh
 	return nil
 }
 
+// configLag is how far behind another process this one may be in reading a
+// config that has changed.
+const configLag = 15 * time.Second
+
+// unknown waits with a job whose feed is not known here: whoever enqueued it
+// knew the feed, and may have read the config that this process is about to
+// read.
+func (h *Handler) unknown(ctx context.Context, r *run, log *slog.Logger, err error) error {
+	now := r.now()
+	if r.payload.Schema != 0 && !r.payload.LastTry && !lastTry(ctx) && (r.SnoozedSince.IsZero() || now.Sub(r.SnoozedSince) < configLag) {
+		return h.snooze(ctx, r, Feed{}, log, &SnoozeError{Until: now.Add(time.Second), Reason: err.Error()})
+	}
+	return h.end(ctx, r, log, Failed, err)
+}
+
 // snooze puts the job to sleep until its promised instant.
 func (h *Handler) snooze(ctx context.Context, r *run, f Feed, log *slog.Logger, s *SnoozeError) error {
 	now := r.now()

@@ -210,6 +210,31 @@ func TestEmptyPoolGivesTheUnitsBackAndSendsNothing(t *testing.T) {
 	}
 }
 
+func TestLineMovesWhenABlockIsLiftedByHand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(1000, time.Hour))
+	if err := w.limiter.Block(t.Context(), "q", time.Hour, "by hand"); err != nil {
+		t.Fatal(err)
+	}
+	w.work()
+	var ids []string
+	for range 60 {
+		ids = append(ids, w.enqueue(Spec{}).ID)
+	}
+	for _, id := range ids {
+		w.until(id, Snoozed)
+	}
+	if err := w.limiter.Unblock(t.Context(), "q"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.WakeLine(t.Context(), "q"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		w.until(id, Done)
+	}
+}
+
 func TestExhaustedQuotaDoesNotSlowAFreeFeed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withQuota(10, time.Hour), withFeed(func(f *Feed) { f.MaxSnooze = 1000 * time.Hour }), func(w *world) {

@@ -54,18 +54,18 @@ func (p *planned) decide(o outlook) decision {
 	case due > o.now:
 		return decision{verdict: wait, until: due}
 	case o.paused(o.now):
-		upTo, _ := p.firedBefore(o.now + 1)
+		upTo := p.firedBefore(o.now + 1)
 		return p.settle(skip, o, upTo)
 	case o.paused(instant):
 		upTo, _ := p.before(o.pauseTo)
 		return p.settle(skip, o, upTo)
 	case due < oldest:
-		upTo, _ := p.firedBefore(oldest)
+		upTo := p.firedBefore(oldest)
 		return p.settle(miss, o, upTo)
 	case due <= o.gapFrom || due >= o.gapTo:
 		return decision{verdict: fire, instant: instant}
 	}
-	newest, _ := p.firedBefore(o.gapTo)
+	newest := p.firedBefore(o.gapTo)
 	switch p.CatchUp.Policy {
 	case CatchUpNone:
 		return p.settle(miss, o, newest)

@@ -136,10 +136,10 @@ func TestFireAtGrows(t *testing.T) {
 			if j := f - at - p.delay; f <= fired || j < 0 || j > 0 && j >= e.Jitter.Milliseconds() {
 				t.Fatalf("instant %d fires at %d, the one before at %d", at, f, fired)
 			}
-			if got, _ := p.firedBefore(f + 1); got != at {
+			if got := p.firedBefore(f + 1); got != at {
 				t.Fatalf("firedBefore(%d) is %d, want %d", f+1, got, at)
 			}
-			if got, _ := p.firedBefore(f); got >= at {
+			if got := p.firedBefore(f); got >= at {
 				t.Fatalf("firedBefore(%d) is %d", f, got)
 			}
 			fired = f

@@ -208,13 +208,14 @@ func (p *planned) fireAt(instant int64) int64 {
 	return at + int64(hashOf(p.Name, strconv.FormatInt(instant, 10))%uint64(room))
 }
 
-// firedBefore is the last nominal instant that was due before ms.
-func (p *planned) firedBefore(ms int64) (int64, bool) {
+// firedBefore is the last nominal instant that was due before ms. There must
+// be one.
+func (p *planned) firedBefore(ms int64) int64 {
 	instant, ok := p.before(ms - p.delay)
 	if ok && p.fireAt(instant) >= ms {
-		instant, ok = p.before(instant)
+		instant, _ = p.before(instant)
 	}
-	return instant, ok
+	return instant
 }
 
 // mostCounted bounds the counting of passed ticks.

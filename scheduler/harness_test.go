@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -171,7 +170,7 @@ func freshRedis(t testing.TB) *redis.Client {
 	return rdb
 }
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func newDispatcher(t testing.TB, rdb redis.UniversalClient, clock Clock, q Enqueuer, entries ...Entry) *Dispatcher {
 	t.Helper()
@@ -216,13 +215,18 @@ func start(t testing.TB, d *Dispatcher) (stop func()) {
 // eventually polls until ok, ten seconds at most.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	eventuallyWithin(t, 10*time.Second, what, ok)
+}
+
+func eventuallyWithin(t testing.TB, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-deadline:
-			t.Fatalf("not within ten seconds: %s", what)
+			t.Fatalf("not within %s: %s", limit, what)
 		case <-tick.C:
 		}
 	}

@@ -42,9 +42,9 @@ type Runner struct {
 func provideRunner(lc fx.Lifecycle, d *Dispatcher, stop fx.Shutdowner) *Runner {
 	r := &Runner{Dispatcher: d}
 	lc.Append(fx.Hook{
-		OnStart: func(context.Context) error {
+		OnStart: func(start context.Context) error {
 			// The hook's own context ends with the start.
-			ctx, cancel := context.WithCancel(context.Background())
+			ctx, cancel := context.WithCancel(context.WithoutCancel(start))
 			r.cancel, r.done = cancel, make(chan struct{})
 			go func() {
 				defer close(r.done)

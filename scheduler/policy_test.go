@@ -112,7 +112,7 @@ func TestOverlap(t *testing.T) {
 					clock.Advance(5 * time.Second)
 					// Each tick has been claimed, whatever came of it.
 					p := d.plans["feed"]
-					last, _ := p.firedBefore(clock.Now().UnixMilli() + 1)
+					last := p.firedBefore(clock.Now().UnixMilli() + 1)
 					patiently(t, clock, "the tick is looked at", func() bool {
 						touched, _ := rdb.HGet(t.Context(), stateKey("feed"), "touched").Int64()
 						return touched >= last

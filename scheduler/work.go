@@ -21,12 +21,24 @@ type step struct {
 
 // note is a log line to write once the step is settled.
 type note struct {
-	message string
-	attrs   []slog.Attr
+	what  verdict
+	attrs []slog.Attr
 }
 
-func (s *step) note(message string, attrs ...slog.Attr) {
-	s.notes = append(s.notes, note{message, attrs})
+func (s *step) note(what verdict, attrs ...slog.Attr) {
+	s.notes = append(s.notes, note{what, attrs})
+}
+
+func (n note) write(ctx context.Context, log *slog.Logger, p *planned) {
+	attrs := append([]slog.Attr{slog.String("schedule", p.Name), slog.String("feed", p.Feed)}, n.attrs...)
+	switch n.what {
+	case fire:
+		log.LogAttrs(ctx, slog.LevelInfo, "tick dispatched", attrs...)
+	case skip:
+		log.LogAttrs(ctx, slog.LevelInfo, "ticks skipped", attrs...)
+	case miss:
+		log.LogAttrs(ctx, slog.LevelInfo, "ticks missed", attrs...)
+	}
 }
 
 // outcome is a worker's report to the loop.
@@ -160,7 +172,7 @@ func (d *Dispatcher) settle(ctx context.Context, s *step, o outlook, clock func(
 				hold("overlap", overlapPause) // all of them run, one after the other
 				return 0
 			case busy && p.Overlap == OverlapQueueOne:
-				newest, _ := p.firedBefore(o.now + 1)
+				newest := p.firedBefore(o.now + 1)
 				if newest <= dec.instant {
 					hold("overlap", overlapPause)
 					return 0
@@ -196,21 +208,19 @@ func (d *Dispatcher) settle(ctx context.Context, s *step, o outlook, clock func(
 		if s.lateness > lateAfter.Milliseconds() {
 			s.late = 1
 		}
-		s.note("tick dispatched", slog.Time("instant", tick.Instant), slog.Int64("lateness_ms", s.lateness), slog.Bool("misfire", dec.misfire))
+		s.note(fire, slog.Time("instant", tick.Instant), slog.Int64("lateness_ms", s.lateness), slog.Bool("misfire", dec.misfire))
 		return 0
 	}
 }
 
 // pass moves over ticks that make no job.
 func (s *step) pass(dec decision, reason string, more ...slog.Attr) {
-	message := "ticks missed"
 	if dec.verdict == skip {
-		message = "ticks skipped"
 		s.skipped += dec.count
 	} else {
 		s.missed += dec.count
 	}
-	s.note(message, append([]slog.Attr{
+	s.note(dec.verdict, append([]slog.Attr{
 		slog.Int64("count", dec.count), slog.Time("up_to", time.UnixMilli(dec.upTo).UTC()), slog.String("reason", reason),
 	}, more...)...)
 	s.to = dec.upTo
@@ -243,7 +253,6 @@ func (d *Dispatcher) conclude(ctx context.Context, s *step, done bool) {
 	c.late.Add(s.late)
 	c.lateness.Add(s.lateness)
 	for _, n := range s.notes {
-		attrs := append([]slog.Attr{slog.String("schedule", it.plan.Name), slog.String("feed", it.plan.Feed)}, n.attrs...)
-		d.log.LogAttrs(ctx, slog.LevelInfo, n.message, attrs...)
+		n.write(ctx, d.log, it.plan)
 	}
 }

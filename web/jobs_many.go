@@ -1,14 +1,13 @@
 package web
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
+
+	"feedwarden/internal/lines"
 )
 
 const (
@@ -62,9 +61,9 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 	}()
 	w.Header().Set("Content-Type", ndjsonType)
 	w.Header().Set("Cache-Control", "no-store")
-	err := eachLine(in, maxLine, func(n int, line []byte, tooLong bool) error {
+	err := lines.Each(in, maxLine, func(n int, line []byte, tooLong bool) error {
 		if s.stopping.Err() != nil {
-			return &bodyError{line: n, err: errEnded}
+			return &lines.ReadError{Line: n, Err: errEnded}
 		}
 		if err := r.Context().Err(); err != nil {
 			return err
@@ -78,9 +77,9 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 		}
 		return out.add(j)
 	})
-	var stopped *bodyError
+	var stopped *lines.ReadError
 	if errors.As(err, &stopped) {
-		err = out.add(lineError{Line: stopped.line, Error: stopped.Error()})
+		err = out.add(lineError{Line: stopped.Line, Error: cutShort(stopped)})
 	}
 	if err == nil {
 		err = out.flush()
@@ -154,51 +153,14 @@ func (o *resultLines) flush() error {
 	return o.rc.Flush()
 }
 
-// bodyError says that a body ended before its end.
-type bodyError struct {
-	line int
-	err  error
-}
-
-func (e *bodyError) Error() string {
+// cutShort says why a body was not read to its end.
+func cutShort(err error) string {
 	var tooBig *http.MaxBytesError
-	if errors.As(e.err, &tooBig) {
+	if errors.As(err, &tooBig) {
 		return fmt.Sprintf("the body has more than %d bytes: this line and what follows was not read", tooBig.Limit)
 	}
-	if errors.Is(e.err, errEnded) {
+	if errors.Is(err, errEnded) {
 		return "the server is stopping: this line and what follows was not enqueued"
 	}
 	return "the body could not be read to its end: this line and what follows was not read"
-}
-
-func (e *bodyError) Unwrap() error { return e.err }
-
-// eachLine gives every line that is not blank, with its number. One longer than
-// most is told of, and skipped. What stands after the last newline is a line,
-// unless reading failed there: then it may be half of one.
-func eachLine(in io.Reader, most int, f func(n int, line []byte, tooLong bool) error) error {
-	r := bufio.NewReaderSize(in, most+1)
-	for n := 1; ; n++ {
-		line, err := r.ReadSlice('\n')
-		tooLong := false
-		for errors.Is(err, bufio.ErrBufferFull) {
-			tooLong = true
-			line, err = r.ReadSlice('\n')
-		}
-		last := errors.Is(err, io.EOF)
-		if err != nil && !last {
-			return &bodyError{line: n, err: err}
-		}
-		if line = bytes.TrimSpace(line); n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		}
-		if tooLong || len(line) > 0 {
-			if ferr := f(n, line, tooLong); ferr != nil {
-				return ferr
-			}
-		}
-		if last {
-			return nil
-		}
-	}
 }

@@ -87,6 +87,9 @@ func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n, err := s.p.Quotas.Refund(r.Context(), r.PathValue("name"), body.ID)
+	if err == nil && n > 0 {
+		err = s.p.Jobs.WakeLine(r.Context(), r.PathValue("name"))
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return

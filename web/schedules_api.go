@@ -10,16 +10,25 @@ import (
 )
 
 func (s *Server) listSchedules(w http.ResponseWriter, r *http.Request) {
-	if _, err := readQuery(r); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	views, err := s.schedules(r.Context())
+	q, err := readQuery(r, "ahead")
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, map[string][]ScheduleView{"schedules": views})
+	span, err := q.duration("ahead", mostAheadSpan)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	list := scheduleList{}
+	if list.Schedules, err = s.schedules(r.Context()); err == nil && span > 0 {
+		list.plan, err = s.planAhead(r.Context(), list.Schedules, span)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, list)
 }
 
 func (s *Server) schedules(ctx context.Context) ([]ScheduleView, error) {

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"strings"
 	"time"
 
+	"feedwarden/internal/lines"
 	"feedwarden/internal/units"
 	"feedwarden/jobs"
 )
@@ -202,7 +201,7 @@ const maxLine = 64 << 10
 // with its error, and the rest goes on.
 func (c *enqueueCmd) stream(s *session, wait time.Duration) error {
 	b := newBatch(s, wait)
-	err := eachLine(s.in, func(n int, line []byte, tooLong bool) error {
+	err := lines.Each(s.in, maxLine, func(n int, line []byte, tooLong bool) error {
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
@@ -242,36 +241,15 @@ func (c *enqueueCmd) fill(r jobs.Request) jobs.Request {
 	return r
 }
 
-// eachLine reads lines of any number; one longer than maxLine is told of and
-// skipped, blank ones are skipped.
-func eachLine(in io.Reader, f func(n int, line []byte, tooLong bool) error) error {
-	r := bufio.NewReaderSize(in, maxLine)
-	for n := 1; ; n++ {
-		line, err := r.ReadSlice('\n')
-		tooLong := false
-		for errors.Is(err, bufio.ErrBufferFull) {
-			tooLong = true
-			line, err = r.ReadSlice('\n')
-		}
-		if line = bytes.TrimSpace(line); n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		}
-		if tooLong || len(line) > 0 {
-			if ferr := f(n, line, tooLong); ferr != nil {
-				return ferr
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read standard input: %w", err)
-		}
-	}
-}
-
 var jobHeader = []string{"ID", "FEED", "QUEUE", "STATE", "ATTEMPTS", "SNOOZES", "NEXT", "LAST ERROR"}
 
 func jobCells(j jobs.Job) []string {
-	return []string{j.ID, j.Feed, j.Queue, string(j.State), fmt.Sprint(j.Attempts), fmt.Sprint(j.Snoozes), instant(j.NextAt, time.Now()), clip(orDash(j.LastError), 90)}
+	why := j.LastError
+	if j.State == jobs.Snoozed {
+		// NEXT says until when.
+		if _, reason, ok := strings.Cut(why, "Z: "); ok {
+			why = reason
+		}
+	}
+	return []string{j.ID, j.Feed, j.Queue, string(j.State), fmt.Sprint(j.Attempts), fmt.Sprint(j.Snoozes), instant(j.NextAt, time.Now()), orDash(why)}
 }

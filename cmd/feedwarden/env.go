@@ -68,13 +68,18 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opts))
 }
 
+// configFile is where the config is looked for.
+func (e *env) configFile() string {
+	if e.configPath == "" {
+		return "feedwarden.yaml"
+	}
+	return e.configPath
+}
+
 // load reads the config file. A missing one is a wrong call, and the error
 // says where it was looked for.
 func (e *env) load() (*config.File, error) {
-	path := e.configPath
-	if path == "" {
-		path = "feedwarden.yaml"
-	}
+	path := e.configFile()
 	f, err := config.Load(path, os.LookupEnv)
 	if errors.Is(err, fs.ErrNotExist) {
 		where := "--config"

@@ -34,14 +34,18 @@ func (feedsListCmd) Run(e *env) error {
 			return err
 		}
 		feeds = web.WithTicks(feeds, ticks)
-		t := e.table("the config has no feeds", "FEED", "STATE", "AGE", "TTL", "VERSION", "ITEMS", "NEXT", "LAST ERROR")
+		t := e.table("the config has no feeds", "FEED", "STATE", "AGE", "TTL", "VERSION", "ITEMS", "NEXT", "TROUBLE")
 		for _, f := range feeds {
 			age, version := "—", "—"
 			if f.Version != nil {
 				age, version = span(time.Duration(f.AgeMS)*time.Millisecond), strconv.FormatInt(*f.Version, 10)
 			}
+			trouble := f.LastError
+			if f.WaitingFor != "" {
+				trouble = f.WaitingFor
+			}
 			err := t.add(f, f.Name, f.State, age, span(time.Duration(f.TTLMS)*time.Millisecond), version, strconv.Itoa(f.Items),
-				instant(f.NextAt, time.Now()), clip(orDash(f.LastError), 80))
+				instant(f.NextAt, time.Now()), orDash(trouble))
 			if err != nil {
 				return err
 			}

@@ -62,17 +62,17 @@ func graph(s settings, log *slog.Logger, r roles) fx.Option {
 	}
 	switch r {
 	case allRoles:
-		run = func(*importer, *jobs.Worker, *scheduler.Runner, *web.Server) {}
+		run = func(*importer, *jobs.Worker, *scheduler.Runner, *web.Server, *reloader) {}
 	case roles{web: true}:
-		run = func(*web.Server) {}
+		run = func(*web.Server, *reloader) {}
 	case roles{worker: true}:
-		run = func(*importer, *jobs.Worker) {}
+		run = func(*importer, *jobs.Worker, *reloader) {}
 	case roles{scheduler: true}:
-		run = func(*importer, *scheduler.Runner) {}
+		run = func(*importer, *scheduler.Runner, *reloader) {}
 	default:
 		return fx.Error(fmt.Errorf("no such roles: %+v", r))
 	}
-	opts = append(opts, fx.Provide(newImporter), fx.Invoke(run))
+	opts = append(opts, fx.Provide(newImporter, newReloader), fx.Invoke(run))
 	return fx.Options(opts...)
 }
 

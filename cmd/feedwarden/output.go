@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,13 +14,15 @@ import (
 type table struct {
 	e      *env
 	tw     *tabwriter.Writer
+	text   *bytes.Buffer
 	rows   int
 	header []string
 	empty  string // what to say, on standard error, when there is no row
 }
 
 func (e *env) table(empty string, header ...string) *table {
-	return &table{e: e, tw: tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0), header: header, empty: empty}
+	text := &bytes.Buffer{}
+	return &table{e: e, text: text, tw: tabwriter.NewWriter(text, 0, 0, 2, ' ', 0), header: header, empty: empty}
 }
 
 // add writes one object as a JSON line, or its cells as a row.
@@ -42,7 +45,19 @@ func (t *table) flush() error {
 	if t.rows == 0 && !t.e.json {
 		fmt.Fprintln(t.e.errOut, t.empty)
 	}
-	return t.tw.Flush()
+	if err := t.tw.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(t.text.String()) {
+		line = strings.TrimRight(line, "\n")
+		if t.e.width > 0 {
+			line = clip(line, t.e.width) // a wrapped row is no row any more; --json has it whole
+		}
+		if _, err := fmt.Fprintln(t.e.out, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // line prints one object as JSON on a line.

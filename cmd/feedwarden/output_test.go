@@ -13,7 +13,7 @@ func TestSpansHaveTwoUnitsAtMostAndNoneThatIsZero(t *testing.T) {
 		-90 * time.Second: "-1m30s", 12300 * time.Millisecond: "12.3s",
 	} {
 		if got := span(d); got != want {
-			t.Errorf("span(%s) = %s, want %s", time.Duration(d), got, want)
+			t.Errorf("span(%s) = %s, want %s", d, got, want)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (c *quotaShowCmd) Run(e *env) error {
 			return err
 		}
 		fmt.Fprintln(e.out)
-		line := e.table("", "PLACE", "CLASS", "CHARGE", "COST", "PROMISED", "WAITS SINCE")
+		line := e.table("", "PLACE", "CLASS", "CHARGE", "COST", "PROMISED", "WAITING")
 		for _, w := range st.Waiters {
 			err := line.add(nil, fmt.Sprint(w.Position), w.Priority.String(), w.ID, fmt.Sprint(w.Cost), instant(&w.Promised, st.Now), span(st.Now.Sub(w.Since)))
 			if err != nil {
@@ -134,6 +134,9 @@ type quotaRefundCmd struct {
 func (c *quotaRefundCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
 		n, err := s.quotas.Refund(s.ctx, c.Name, c.ID)
+		if err == nil && n > 0 {
+			err = s.jobs.WakeLine(s.ctx, c.Name)
+		}
 		if err != nil {
 			return err
 		}
@@ -179,6 +182,9 @@ type quotaUnblockCmd struct {
 func (c *quotaUnblockCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
 		if err := s.quotas.Unblock(s.ctx, c.Name); err != nil {
+			return err
+		}
+		if err := s.jobs.WakeLine(s.ctx, c.Name); err != nil {
 			return err
 		}
 		if e.json {

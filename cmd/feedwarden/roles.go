@@ -15,9 +15,13 @@ func (schedulerCmd) Run(e *env) error { return e.runRoles(roles{scheduler: true}
 func (webCmd) Run(e *env) error       { return e.runRoles(roles{web: true}) }
 
 func (e *env) runRoles(r roles) error {
+	w := newWatch(e.configFile())
+	defer w.close()
 	f, err := e.load()
 	if err != nil {
 		return err
 	}
-	return runApp(e.ctx, fx.New(graph(translate(f), e.log, r)))
+	s := translate(f)
+	s.watch = w
+	return runApp(e.ctx, fx.New(graph(s, e.log, r)))
 }

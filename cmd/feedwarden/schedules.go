@@ -46,6 +46,16 @@ func scheduleView(st scheduler.State) web.ScheduleView {
 	return v
 }
 
+// Ahead makes the timeline of the dashboard.
+func (s *schedules) Ahead(_ context.Context, span time.Duration, most int) ([]web.Upcoming, bool, error) {
+	ticks, more := s.d.Ahead(time.Now(), span, most)
+	out := make([]web.Upcoming, len(ticks))
+	for i, t := range ticks {
+		out[i] = web.Upcoming{Schedule: t.Schedule, Feed: t.Feed, At: t.Instant, FireAt: t.FireAt}
+	}
+	return out, more, nil
+}
+
 func (s *schedules) Pause(ctx context.Context, name, who string, until time.Time) error {
 	return known(s.d.Pause(ctx, name, until, who))
 }

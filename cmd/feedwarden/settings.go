@@ -24,6 +24,7 @@ type settings struct {
 	fetch   fetch.Config
 	entries []scheduler.Entry
 	web     web.Config
+	watch   *watch // for changes of the file; nil: none are taken up
 }
 
 func translate(f *config.File) settings {

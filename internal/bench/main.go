@@ -26,17 +26,18 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds; each runs every subject once")
 	span := flag.Duration("span", time.Second, "how long a subject runs in a round")
 	jobsN := flag.Int("jobs", 6000, "whole jobs in a round")
-	only := flag.String("only", "", "charges, takes or jobs; all by default")
+	schedulesN := flag.Int("schedules", 100_000, "schedules")
+	only := flag.String("only", "", "charges, takes, jobs or schedules; all by default")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *rounds, *span, *jobsN, *only); err != nil {
+	if err := run(ctx, *rounds, *span, *jobsN, *schedulesN, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, rounds int, span time.Duration, jobsN int, only string) error {
+func run(ctx context.Context, rounds int, span time.Duration, jobsN, schedulesN int, only string) error {
 	srv, err := startRedis(ctx)
 	if err != nil {
 		return err
@@ -44,11 +45,12 @@ func run(ctx context.Context, rounds int, span time.Duration, jobsN int, only st
 	defer srv.stop()
 	parts := []struct {
 		name string
-		f    func() (report, error)
+		f    func() (interface{ print() }, error)
 	}{
-		{"charges", func() (report, error) { return benchCharges(ctx, srv, rounds, span) }},
-		{"takes", func() (report, error) { return benchTakes(ctx, srv, rounds, span) }},
-		{"jobs", func() (report, error) { return benchJobs(ctx, srv, rounds, jobsN) }},
+		{"charges", func() (interface{ print() }, error) { return benchCharges(ctx, srv, rounds, span) }},
+		{"takes", func() (interface{ print() }, error) { return benchTakes(ctx, srv, rounds, span) }},
+		{"jobs", func() (interface{ print() }, error) { return benchJobs(ctx, srv, rounds, jobsN) }},
+		{"schedules", func() (interface{ print() }, error) { return benchSchedules(ctx, srv, schedulesN) }},
 	}
 	for _, p := range parts {
 		if only != "" && only != p.name {

@@ -63,6 +63,24 @@ func (o ListOptions) endpoint(text string) (*url.URL, error) {
 	return o.urlForm(o.Scheme, text, false)
 }
 
+// insideOut tells whether user:password@host:port is host:port@user:password: an
+// address and a port in front, and behind no name that the net could resolve.
+func insideOut(rest string) bool {
+	i := strings.LastIndexByte(rest, '@')
+	if i < 0 {
+		return false
+	}
+	front, port, ok := strings.Cut(rest[:i], ":")
+	if n, err := strconv.ParseUint(port, 10, 16); !ok || err != nil || n == 0 {
+		return false
+	}
+	if _, err := netip.ParseAddr(front); err != nil {
+		return false
+	}
+	behind, _, _ := strings.Cut(rest[i+1:], ":")
+	return !strings.ContainsAny(behind, ".[") && !strings.EqualFold(behind, "localhost")
+}
+
 // loose is o with private addresses allowed: what a line says does not hang on
 // what the pool allows.
 func (o ListOptions) loose() ListOptions {
@@ -128,6 +146,9 @@ func (o ListOptions) userFirst(text string) (*url.URL, error) {
 // urlForm reads [user[:password]@]host[:port][/]; only after a written scheme
 // does a missing port mean the scheme's own.
 func (o ListOptions) urlForm(scheme, text string, written bool) (*url.URL, error) {
+	if insideOut(text) {
+		return nil, &LineError{"host and port stand in front of user and password", wantURL}
+	}
 	var user *url.Userinfo
 	authority := text
 	if i := strings.LastIndexByte(text, '@'); i >= 0 {

@@ -74,6 +74,12 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 			c.log.Warn("could not give back a charge", "job", j.ID, "quota", f.Quota, "error", err)
 		}
 	}
+	if f, err := c.Feed(j.Feed); err == nil && f.Quota != "" {
+		// Those behind it move up.
+		if err := c.WakeLine(ctx, f.Quota); err != nil {
+			c.log.Warn("could not wake those behind a cancelled job", "quota", f.Quota, "error", err)
+		}
+	}
 	j.State, j.NextAt = Cancelled, nil
 	at := now.UTC()
 	j.EndedAt = &at

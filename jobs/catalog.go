@@ -71,6 +71,17 @@ func (c *Catalog) Feeds() []Feed {
 	return out
 }
 
+// quotas are the quotas that some feed is charged to, sorted.
+func (c *Catalog) quotas() []string {
+	named := map[string]bool{}
+	for _, f := range c.shelf.Load().feeds {
+		if f.Quota != "" {
+			named[f.Quota] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(named))
+}
+
 // UnknownFeedError names a feed that the config does not have.
 type UnknownFeedError struct {
 	Feed string

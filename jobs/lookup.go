@@ -142,7 +142,11 @@ func (c *Client) find(id, queue string) (*asynq.TaskInfo, error) {
 			return info, nil
 		case errors.Is(err, asynq.ErrQueueNotFound), errors.Is(err, asynq.ErrTaskNotFound):
 		default:
-			return nil, fmt.Errorf("jobs: ask asynq for %q: %w", id, err)
+			// asynq cannot read it: the reconciler has set it aside, or will.
+			if n, rerr := c.rdb.Exists(context.Background(), asynqTaskPrefix(q)+id).Result(); rerr != nil || n == 0 {
+				return nil, fmt.Errorf("jobs: ask asynq for %q: %w", id, err)
+			}
+			return &asynq.TaskInfo{ID: id, Queue: q, State: asynq.TaskStateArchived, LastErr: "asynq cannot read its task; it was set aside"}, nil
 		}
 	}
 	return nil, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -49,6 +50,9 @@ func decodePayload(b []byte) (payload, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if err := dec.Decode(&p); err != nil {
 		return p, fmt.Errorf(`payload is not {"feed":"…"}: %w`, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return p, errors.New(`payload holds more than one {"feed":"…"}`)
 	}
 	if p.Schema > payloadSchema {
 		return p, fmt.Errorf("payload of schema %d; this binary reads up to %d: upgrade the worker", p.Schema, payloadSchema)

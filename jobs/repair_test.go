@@ -3,6 +3,7 @@ package jobs
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +127,22 @@ func TestLastTryIsNotArchivedWhileRedisFalters(t *testing.T) {
 	})
 	w.rdb.Del(t.Context(), recordKey("x"))
 	w.until("x", Done)
+}
+
+func TestJobThatWasSetAsideIsFailedWithTheReason(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.rdb.SAdd(t.Context(), "asynq:queues", QueueScheduled)
+	w.rdb.LPush(t.Context(), asynqPending(QueueScheduled), "garbage")
+	w.rdb.HSet(t.Context(), asynqTaskPrefix(QueueScheduled)+"garbage", "msg", "\xff", "state", "pending")
+	for _, when := range []string{"before", "after"} {
+		if j := w.get("garbage"); j.State != Failed || !strings.Contains(j.LastError, "set aside") {
+			t.Errorf("%s the reconciler: %+v", when, j)
+		}
+		if _, err := reconcile(t.Context(), w.rdb, QueueScheduled); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestActiveTaskWithoutALeaseIsFound(t *testing.T) {

@@ -76,6 +76,12 @@ func (w *Worker) Start(ctx context.Context) error {
 			return err
 		}
 	}
+	// While no worker was up, a limit may have been raised or a block lifted.
+	for _, name := range w.handler.catalog.quotas() {
+		if err := wakeLine(ctx, w.rdb, w.handler.limiter, name); err != nil {
+			w.log.Warn("could not wake the line of a quota", "quota", name, "error", err)
+		}
+	}
 	for i, s := range w.servers {
 		if err := s.Start(w.handler); err != nil {
 			for _, started := range w.servers[:i] {

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"feedwarden/internal/config"
+	"feedwarden/internal/redisconn"
 )
 
 type checkCmd struct{}
@@ -14,6 +15,11 @@ func (checkCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	conn, err := redisconn.New(redisconn.Config{URL: f.Redis.URL.Reveal(), Data: f.Redis.Data})
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	_ = conn.Close()
 	var missing config.Faults
 	for _, p := range f.Pools {
 		if p.List == "" {

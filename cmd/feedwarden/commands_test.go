@@ -253,6 +253,22 @@ func TestCheckFindsAListThatIsNotThere(t *testing.T) {
 	}
 }
 
+func TestCheckReadsTheRedisURL(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"redis://u:50%zzpw@h:6379/0", "redis://u:pw@h:6379/0?zzz=1", "ftp://h"} {
+		path := filepath.Join(t.TempDir(), "feedwarden.yaml")
+		text := "redis: {url: \"" + url + "\"}\nfeeds:\n  a: {source: syndication, url: \"https://example.org/\"}\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"check"}, {"feeds", "list"}} {
+			if _, errOut, code := command(t, "", append([]string{"--config", path}, args...)...); code != exitUsage || contains(errOut, "pw@") {
+				t.Errorf("%s %v: exit %d %s", url, args, code, errOut)
+			}
+		}
+	}
+}
+
 func TestCommandsThatAreNotBuiltSaySo(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"plan"}, {"try", "x"}, {"doctor"}, {"feeds", "diff", "x"}, {"feeds", "put", "x"}, {"feeds", "warm", "c"}, {"proxies", "check", "p"}} {

@@ -9,6 +9,7 @@ import (
 
 	"feedwarden/allocation"
 	"feedwarden/internal/config"
+	"feedwarden/internal/redisconn"
 	"feedwarden/jobs"
 	"feedwarden/quota"
 	"feedwarden/scheduler"
@@ -82,9 +83,10 @@ func codeOf(err error) int {
 		full        *jobs.FullError
 		empty       *allocation.EmptyError
 		notReady    *jobs.NotReadyError
+		redisURL    *redisconn.URLError
 	)
 	switch {
-	case errors.As(err, &unknownFeed), errors.As(err, &spec), errors.As(err, &impossible), errors.As(err, &expression),
+	case errors.As(err, &unknownFeed), errors.As(err, &spec), errors.As(err, &impossible), errors.As(err, &expression), errors.As(err, &redisURL),
 		errors.Is(err, quota.ErrUnknownQuota), errors.Is(err, quota.ErrCost), errors.Is(err, allocation.ErrUnknownPool),
 		errors.Is(err, web.ErrUnknownSchedule), errors.Is(err, scheduler.ErrUnknownSchedule), errors.Is(err, scheduler.ErrZone), errors.Is(err, quota.ErrID):
 		return exitUsage

@@ -97,11 +97,12 @@ type reloader struct {
 
 	quotas   *quota.Limiter
 	catalog  *jobs.Catalog
+	jobs     *jobs.Client
 	schedule *scheduler.Dispatcher
 }
 
-func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, c *jobs.Catalog, d *scheduler.Dispatcher, log *slog.Logger) *reloader {
-	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, catalog: c, schedule: d}
+func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, c *jobs.Catalog, j *jobs.Client, d *scheduler.Dispatcher, log *slog.Logger) *reloader {
+	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, catalog: c, jobs: j, schedule: d}
 	if r.watch == nil {
 		return r
 	}
@@ -158,6 +159,12 @@ func (r *reloader) take(s settings, log *slog.Logger) error {
 	e := compare(r.now.entries, s.entries, func(e scheduler.Entry) string { return e.Name })
 	q := compare(r.now.quotas, s.quotas, func(q quota.Config) string { return q.Name })
 	r.now = s
+	for _, q := range s.quotas {
+		// A limit may have been raised: those who wait need not wait for what they were promised.
+		if err := r.jobs.WakeLine(context.Background(), q.Name); err != nil {
+			log.Warn("could not wake the line of a quota", "quota", q.Name, "error", err)
+		}
+	}
 	log.Info("config taken up", "feeds", c, "schedules", e, "quotas", q)
 	if keys := needRestart(r.running, s); len(keys) > 0 {
 		log.Warn("needs a restart: these keys have changed and do not hold yet", "keys", keys)

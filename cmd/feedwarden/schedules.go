@@ -47,13 +47,13 @@ func scheduleView(st scheduler.State) web.ScheduleView {
 }
 
 // Ahead makes the timeline of the dashboard.
-func (s *schedules) Ahead(_ context.Context, span time.Duration, most int) ([]web.Upcoming, bool, error) {
+func (s *schedules) Ahead(ctx context.Context, span time.Duration, most int) ([]web.Upcoming, bool, error) {
 	ticks, more := s.d.Ahead(time.Now(), span, most)
 	out := make([]web.Upcoming, len(ticks))
 	for i, t := range ticks {
 		out[i] = web.Upcoming{Schedule: t.Schedule, Feed: t.Feed, At: t.Instant, FireAt: t.FireAt}
 	}
-	return out, more, nil
+	return out, more, ctx.Err()
 }
 
 func (s *schedules) Pause(ctx context.Context, name, who string, until time.Time) error {
@@ -148,6 +148,9 @@ func (c *schedulesNextCmd) Run(e *env, cli *CLI) error {
 	list, err := scheduler.NextInstants(strings.Join(c.Expr, " "), c.Timezone, from, c.N)
 	if err != nil {
 		return &exitError{exitUsage, err}
+	}
+	if len(list) == 0 {
+		return usageError("%q has no instant after %s that can be written with a year of four digits", strings.Join(c.Expr, " "), from.Format(time.RFC3339))
 	}
 	for _, text := range list {
 		// One instant a line is as good for a script as for a person; --json quotes it.

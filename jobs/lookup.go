@@ -28,7 +28,7 @@ func (c *Client) Get(ctx context.Context, id string) (Job, error) {
 			id = rec["forward"]
 			continue
 		}
-		j, err := c.assemble(id, rec, nil)
+		j, err := c.assemble(ctx, id, rec, nil)
 		if err == nil && asked != id {
 			j.Asked = asked
 		}
@@ -39,14 +39,14 @@ func (c *Client) Get(ctx context.Context, id string) (Job, error) {
 
 // assemble joins what the record and asynq know. An ended record is the whole
 // truth; else asynq knows where the task is.
-func (c *Client) assemble(id string, rec map[string]string, info *asynq.TaskInfo) (Job, error) {
+func (c *Client) assemble(ctx context.Context, id string, rec map[string]string, info *asynq.TaskInfo) (Job, error) {
 	j := fromRecord(id, rec)
 	if j.State.Ended() {
 		return j, nil
 	}
 	if info == nil {
 		var err error
-		if info, err = c.find(id, j.Queue); err != nil {
+		if info, err = c.find(ctx, id, j.Queue); err != nil {
 			return Job{}, err
 		}
 	}
@@ -131,7 +131,7 @@ func fromRecord(id string, m map[string]string) Job {
 }
 
 // find asks asynq for a task; nil where no queue has it.
-func (c *Client) find(id, queue string) (*asynq.TaskInfo, error) {
+func (c *Client) find(ctx context.Context, id, queue string) (*asynq.TaskInfo, error) {
 	for _, q := range queues {
 		if queue != "" && q != queue {
 			continue
@@ -143,7 +143,7 @@ func (c *Client) find(id, queue string) (*asynq.TaskInfo, error) {
 		case errors.Is(err, asynq.ErrQueueNotFound), errors.Is(err, asynq.ErrTaskNotFound):
 		default:
 			// asynq cannot read it: the reconciler has set it aside, or will.
-			if n, rerr := c.rdb.Exists(context.Background(), asynqTaskPrefix(q)+id).Result(); rerr != nil || n == 0 {
+			if n, rerr := c.rdb.Exists(ctx, asynqTaskPrefix(q)+id).Result(); rerr != nil || n == 0 {
 				return nil, fmt.Errorf("jobs: ask asynq for %q: %w", id, err)
 			}
 			return &asynq.TaskInfo{ID: id, Queue: q, State: asynq.TaskStateArchived, LastErr: "asynq cannot read its task; it was set aside"}, nil
@@ -255,7 +255,7 @@ func (l *listing) merge(ctx context.Context, infos []*asynq.TaskInfo) error {
 		return fmt.Errorf("jobs: read records: %w", err)
 	}
 	for i, info := range infos {
-		j, err := l.c.assemble(info.ID, recs[i].Val(), info)
+		j, err := l.c.assemble(ctx, info.ID, recs[i].Val(), info)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func PhaseOf(spread time.Duration, index, count int) time.Duration {
 
 // planned is an Entry that was checked and read.
 type planned struct {
-	*Entry
+	Entry
 	schedule *Schedule
 	delay    int64  // the phase, as far as it is not in the instants, in milliseconds
 	revision uint64 // changes when the instants do
@@ -86,7 +86,13 @@ type planned struct {
 // *EntryError.
 func plan(entries []Entry) (map[string]*planned, error) {
 	type text struct{ expression, zone string }
+	type shifted struct {
+		*Schedule
+		phase int64
+	}
+	// Entries of one expression share what was read of it.
 	read := make(map[text]*Schedule)
+	moved := make(map[shifted]*Schedule)
 	plans := make(map[string]*planned, len(entries))
 	var faults []error
 	for i := range entries {
@@ -112,7 +118,13 @@ func plan(entries []Entry) (map[string]*planned, error) {
 			}
 			read[key] = s
 		}
-		plans[e.Name] = e.plan(s)
+		p := e.plan(s)
+		same := shifted{s, p.schedule.phase}
+		if moved[same] == nil {
+			moved[same] = p.schedule
+		}
+		p.schedule = moved[same]
+		plans[e.Name] = p
 	}
 	return plans, errors.Join(faults...)
 }
@@ -155,7 +167,7 @@ func (e *Entry) check(fail func(field string, err error)) {
 }
 
 func (e *Entry) plan(s *Schedule) *planned {
-	p := &planned{Entry: e, hash: hashOf(e.Name)}
+	p := &planned{Entry: *e, hash: hashOf(e.Name)}
 	p.delay = e.Phase.Milliseconds()
 	if room := e.Spread.Milliseconds(); e.Phase == 0 && room > 0 {
 		p.delay = int64(p.hash % uint64(room))

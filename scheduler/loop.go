@@ -11,7 +11,7 @@ import (
 // that take the due ones from it in batches.
 type loop struct {
 	d       *Dispatcher
-	items   map[string]*item
+	items   []*item // one for each schedule, in any order
 	agenda  agenda
 	edition int
 	loading []*item // taken up, not yet known to Redis
@@ -43,7 +43,7 @@ const (
 
 func newLoop(d *Dispatcher) *loop {
 	return &loop{
-		d: d, items: make(map[string]*item), edition: -1, outcomes: make(chan outcome, d.workers),
+		d: d, edition: -1, outcomes: make(chan outcome, d.workers),
 		batch: smallestBatch, requests: make(chan struct{}, 1),
 	}
 }
@@ -174,14 +174,20 @@ func (l *loop) configure() {
 		return
 	}
 	l.edition = edition
-	for name, it := range l.items {
-		if p := plans[name]; p == nil || p.revision != it.plan.revision {
+	held := make(map[string]bool, len(l.items))
+	items := make([]*item, 0, len(plans))
+	for _, it := range l.items {
+		p := plans[it.plan.Name]
+		if p == nil || p.revision != it.plan.revision {
 			it.gone = true
-			delete(l.items, name)
 			if it.index >= 0 {
 				heap.Remove(&l.agenda, it.index)
 			}
-		} else if it.index >= 0 {
+			continue
+		}
+		held[p.Name] = true
+		items = append(items, it)
+		if it.index >= 0 {
 			it.plan = p
 			it.aim()
 			heap.Fix(&l.agenda, it.index)
@@ -190,12 +196,13 @@ func (l *loop) configure() {
 		}
 	}
 	for name, p := range plans {
-		if l.items[name] == nil {
+		if !held[name] {
 			it := &item{plan: p, index: -1}
-			l.items[name] = it
+			items = append(items, it)
 			l.loading = append(l.loading, it)
 		}
 	}
+	l.items = items
 	l.d.log.Info("schedules configured", "schedules", len(plans), "taken_up", len(l.loading))
 }
 

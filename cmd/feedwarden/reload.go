@@ -115,7 +115,7 @@ func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, c *jobs.Catalog,
 			go func() {
 				defer close(done)
 				for why := r.watch.wait(ctx); why != ""; why = r.watch.wait(ctx) {
-					r.reload(why)
+					r.reload(ctx, why)
 				}
 			}()
 		},
@@ -125,11 +125,11 @@ func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, c *jobs.Catalog,
 }
 
 // reload reads the file and takes it up, or says all that is wrong with it.
-func (r *reloader) reload(why string) {
+func (r *reloader) reload(ctx context.Context, why string) {
 	log := r.log.With("file", r.watch.path, "because", why)
 	f, err := config.Load(r.watch.path, os.LookupEnv)
 	if err == nil {
-		err = r.take(translate(f), log)
+		err = r.take(ctx, translate(f), log)
 	}
 	if err != nil {
 		log.Error("config not taken up; the old one stays", "error", err)
@@ -141,7 +141,7 @@ func (r *reloader) reload(why string) {
 }
 
 // take checks all of a config before it changes anything.
-func (r *reloader) take(s settings, log *slog.Logger) error {
+func (r *reloader) take(ctx context.Context, s settings, log *slog.Logger) error {
 	if err := errors.Join(fits(s), r.poolsKnown(s)); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (r *reloader) take(s settings, log *slog.Logger) error {
 	r.now = s
 	for _, q := range s.quotas {
 		// A limit may have been raised: those who wait need not wait for what they were promised.
-		if err := r.jobs.WakeLine(context.Background(), q.Name); err != nil {
+		if err := r.jobs.WakeLine(ctx, q.Name); err != nil {
 			log.Warn("could not wake the line of a quota", "quota", q.Name, "error", err)
 		}
 	}

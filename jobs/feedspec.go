@@ -12,7 +12,6 @@ const Direct = "direct"
 // Feed is one feed as its jobs need it.
 type Feed struct {
 	Name      string
-	Entry     string // the entry of the config that it was expanded from
 	Source    source.Config
 	Quota     string // "" charges none
 	Cost      int64  // units a request takes

@@ -87,7 +87,7 @@ func jobsConfig(f *config.File) jobs.Config {
 	}
 	for _, e := range f.Feeds {
 		c.Feeds = append(c.Feeds, jobs.Feed{
-			Name: e.Name, Entry: e.Entry,
+			Name:   e.Name,
 			Source: e.SourceConfig(),
 			Quota:  e.Quota, Cost: e.Cost, Pool: e.Pool, Attempts: e.Attempts, MaxSnooze: e.MaxSnooze, Expires: e.Expires,
 			History: e.History, TTL: e.TTL, Schedule: e.Schedule, Timezone: e.Timezone,

@@ -41,9 +41,10 @@ type order struct {
 // NewDesk makes a desk in front of a client.
 func NewDesk(rdb redis.UniversalClient) *Desk { return &Desk{rdb: rdb} }
 
-// Do sends a batch with those of others and waits for its replies, as
-// Batch.Do. When ctx ends first the batch may still run, as with any call
-// whose reply is not waited for.
+// Do sends a batch with those of others and waits for its replies: one command
+// per script, in order; a script's own error is in its command. The error is
+// that of ctx, or of the first plain command that failed. When ctx ends first
+// the batch may still run, as with any call whose reply is not waited for.
 func (d *Desk) Do(ctx context.Context, b *Batch) ([]*redis.Cmd, error) {
 	o := &order{batch: b, done: make(chan struct{})}
 	if err := ctx.Err(); err != nil {

@@ -25,7 +25,8 @@ type Batch struct {
 	plain []func(redis.Pipeliner)
 }
 
-// Script adds a script; its reply is at the returned index of Do's answer.
+// Script adds a script; its reply is at the returned index of
+// Desk.Do's answer.
 func (b *Batch) Script(s *redis.Script, keys []string, args ...any) int {
 	b.calls = append(b.calls, call{s, keys, args})
 	return len(b.calls) - 1
@@ -33,22 +34,6 @@ func (b *Batch) Script(s *redis.Script, keys []string, args ...any) int {
 
 // Plain adds plain commands, sent after the scripts in the same round trip.
 func (b *Batch) Plain(f func(redis.Pipeliner)) { b.plain = append(b.plain, f) }
-
-// Do sends the batch. It answers one command per script, in order; a script's
-// own error is in its command. The error is that of the first plain command
-// that failed.
-func (b *Batch) Do(ctx context.Context, rdb redis.UniversalClient) ([]*redis.Cmd, error) {
-	pipe := rdb.Pipeline()
-	cmds := b.queue(ctx, pipe)
-	for _, f := range b.plain {
-		f(pipe)
-	}
-	all, err := pipe.Exec(ctx)
-	if err == nil {
-		return cmds, nil
-	}
-	return cmds, b.mend(ctx, rdb, cmds, all[len(cmds):])
-}
 
 func (b *Batch) queue(ctx context.Context, pipe redis.Pipeliner) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, len(b.calls))

@@ -9,32 +9,33 @@ import (
 // charges gather.
 const flights = 2
 
-// A desk serves the charges of a Limiter. One that finds it free is sent at once
-// and alone; those that come while calls are under way are sent together when one
-// of them ends, as ChargeAll sends them. So a crowd shares the price of a call,
-// and nobody waits for a crowd to form.
-type desk struct {
-	send func(context.Context, []Request) []Answer
+// A desk serves what many ask of Redis: the charges of a Limiter, the errands of
+// Leases. One that finds it free is sent at once and alone; those that come while
+// calls are under way are sent together when one of them ends. So a crowd shares
+// the price of a call, and nobody waits for a crowd to form.
+type desk[Q, A any] struct {
+	send func(context.Context, []Q) []A // answers in the order of what was asked
 
 	mu    sync.Mutex
-	queue []*ask
+	queue []*ask[Q, A]
 	out   int
 }
 
-// An ask is one charge on its way.
-type ask struct {
-	Request
-	answer Answer
-	done   chan struct{}
+// An ask is one question on its way.
+type ask[Q, A any] struct {
+	question Q
+	answer   A
+	done     chan struct{}
 }
 
-// charge asks and waits for the answer or for ctx's end. A caller that leaves may
-// have been charged: asking again with the same ID tells, as after a lost reply.
-func (d *desk) charge(ctx context.Context, r Request) (Decision, error) {
+// ask waits for the answer or for ctx's end, which is its error. What a caller
+// that leaves has asked for may be done all the same: asking again under the same
+// name tells, as after a lost reply.
+func (d *desk[Q, A]) ask(ctx context.Context, question Q) (answer A, err error) {
 	if err := ctx.Err(); err != nil {
-		return Decision{}, err
+		return answer, err
 	}
-	a := &ask{Request: r, done: make(chan struct{})}
+	a := &ask[Q, A]{question: question, done: make(chan struct{})}
 	d.mu.Lock()
 	d.queue = append(d.queue, a)
 	start := d.out < flights
@@ -48,14 +49,14 @@ func (d *desk) charge(ctx context.Context, r Request) (Decision, error) {
 	}
 	select {
 	case <-a.done:
-		return a.answer.Decision, a.answer.Err
+		return a.answer, nil
 	case <-ctx.Done():
-		return Decision{}, ctx.Err()
+		return answer, ctx.Err()
 	}
 }
 
 // fly sends what waits until nothing does.
-func (d *desk) fly(ctx context.Context) {
+func (d *desk[Q, A]) fly(ctx context.Context) {
 	for {
 		d.mu.Lock()
 		n := min(len(d.queue), batch)
@@ -69,11 +70,11 @@ func (d *desk) fly(ctx context.Context) {
 		d.queue = d.queue[n:]
 		d.mu.Unlock()
 
-		requests := make([]Request, n)
+		questions := make([]Q, n)
 		for i, a := range asked {
-			requests[i] = a.Request
+			questions[i] = a.question
 		}
-		for i, answer := range d.send(ctx, requests) {
+		for i, answer := range d.send(ctx, questions) {
 			asked[i].answer = answer
 			close(asked[i].done)
 		}

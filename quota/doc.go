@@ -1,5 +1,5 @@
 // Package quota is a weighted, exact sliding-window limiter on Redis, with a
-// line for those it refuses.
+// line for those it refuses, and limits on how many work at a time.
 //
 // # The law
 //
@@ -47,6 +47,25 @@
 // remain. So a promise holds against every newcomer of its own class; to
 // Scheduled it can move when Interactive charges come in between.
 //
+// # Running limits
+//
+// Leases limit how many work at a time under a name: at most so many hold a lease,
+// over all processes, and one whose holder died ends by Redis's clock.
+//
+//	         room for it and all before it
+//	  Acquire ─────────────────────────────► held ──► Release, or its time is over
+//	   │                                      ▲  │
+//	   │ else                                 │  │ another limit of the same call refuses:
+//	   ▼                                      │  ▼ given back, the place kept
+//	refused: a place in the line ─────────────┘
+//	   │        its turn comes: Release names it
+//	   └─ Leave, or not back within the grace after its turn: place lost
+//
+// A call takes leases of several limits or of none. Limits live where their keys
+// live, maybe on several nodes, so each is asked by itself, in one round trip, and
+// a second one gives back what was taken when one has refused. A holder waits in
+// one line at a time: so two that want the same two limits cannot hold each other up.
+//
 // # Cost
 //
 // One log entry a charge, whatever it costs. Entries carry running totals, so
@@ -67,5 +86,7 @@
 // sets again: fw:{quota:NAME}:meta (block, counters), :log (stamps and totals),
 // :ids:0 and :ids:1 (charge IDs), :holes (refunds), :wait, :due,
 // :line:scheduled, :line:interactive, :sums:scheduled, :sums:interactive (the
-// line). Each script's head says the rest.
+// line). Those of a running limit are fw:{running:NAME}:meta (block, the limit as
+// last asked with), :held (leases), :line, :due, :past (who waits or has been).
+// Each script's head says the rest.
 package quota

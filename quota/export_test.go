@@ -6,7 +6,7 @@ import (
 )
 
 // WithEdgesAt gives the host's clock, by which the edges of calendar windows are worked out.
-func WithEdgesAt(now func() time.Time) Option { return func(l *Limiter) { l.host = now } }
+func WithEdgesAt(now func() time.Time) Option { return func(s *settings) { s.host = now } }
 
 // ChargeRaw sends a cost past the checks of the Go side.
 func (l *Limiter) ChargeRaw(ctx context.Context, quota, id, cost string) error {

@@ -18,3 +18,9 @@ func keys(prefix, name string) []string {
 		p + "sums:interactive",
 	}
 }
+
+// runningKeys are a running limit's keys, in one slot too.
+func runningKeys(prefix, name string) []string {
+	p := prefix + "{running:" + name + "}:"
+	return []string{p + "meta", p + "held", p + "line", p + "due", p + "past"}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,12 +14,10 @@ import (
 // Limiter answers charges. It holds no state of its own, and may be used by many
 // goroutines, whose charges share calls when there is a crowd of them; limiters of other processes on the same Redis share its quotas.
 type Limiter struct {
+	settings
 	rdb    redis.UniversalClient
-	prefix string
-	clock  func() time.Time // nil: Redis's
-	host   func() time.Time // this process's, to know which days to give
 	quotas atomic.Pointer[map[string]*bound]
-	desk   *desk
+	desk   *desk[Request, Answer]
 }
 
 // bound is what one quota needs for a call, made once.
@@ -30,26 +27,12 @@ type bound struct {
 	days []*calendar // of each window; nil for a trailing one
 }
 
-// Option changes a Limiter.
-type Option func(*Limiter)
-
-// WithClock gives the scripts a time other than Redis's own. For tests.
-func WithClock(now func() time.Time) Option {
-	return func(l *Limiter) { l.clock, l.host = now, now }
-}
-
-// WithPrefix replaces the "fw:" with which every key begins.
-func WithPrefix(prefix string) Option { return func(l *Limiter) { l.prefix = prefix } }
-
 // New makes a Limiter. It does no I/O. Its error joins every fault of the quotas.
 func New(rdb redis.UniversalClient, quotas []Config, opts ...Option) (*Limiter, error) {
-	l := &Limiter{rdb: rdb, prefix: "fw:", host: time.Now}
-	l.desk = &desk{send: l.ChargeAll}
-	for _, o := range opts {
-		o(l)
-	}
-	if strings.ContainsAny(l.prefix, "{}") {
-		return nil, fmt.Errorf("quota: prefix %q: braces would break the hash tag; leave them out", l.prefix)
+	l := &Limiter{rdb: rdb, settings: settle(opts)}
+	l.desk = &desk[Request, Answer]{send: l.ChargeAll}
+	if err := l.fault(); err != nil {
+		return nil, err
 	}
 	if err := l.Reload(quotas); err != nil {
 		return nil, err
@@ -124,11 +107,11 @@ func (l *Limiter) Charge(ctx context.Context, r Request) (Decision, error) {
 	if err := r.check(b.Config); err != nil {
 		return fail(err)
 	}
-	d, err := l.desk.charge(ctx, r)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	a, err := l.desk.ask(ctx, r)
+	if err != nil {
 		return fail(err)
 	}
-	return d, err
+	return a.Decision, a.Err
 }
 
 // Refund gives back what an ID was charged, and gives how much that was: 0 when
@@ -166,10 +149,9 @@ func (l *Limiter) Block(ctx context.Context, quota string, d time.Duration, reas
 	switch {
 	case err != nil:
 	case d < time.Microsecond || d > maxPer:
-		err = fmt.Errorf("for %s: must be more than 0 and at most ten years", d)
+		err = errBlock(d)
 	default:
-		reason = strings.ToValidUTF8(reason[:min(len(reason), 200)], "")
-		err = blockScript.Run(ctx, l.rdb, b.keys, l.args(b, d.Microseconds(), reason)...).Err()
+		err = blockScript.Run(ctx, l.rdb, b.keys, l.args(b, d.Microseconds(), shortReason(reason))...).Err()
 	}
 	if err != nil {
 		return fmt.Errorf("quota: block %q: %w", quota, scriptError(err))
@@ -220,11 +202,7 @@ func (l *Limiter) chargeArgs(b *bound, requests ...Request) []any {
 // args are a script's arguments, in the order that frame.lua gives, then its own.
 func (l *Limiter) args(b *bound, own ...any) []any {
 	args := make([]any, 0, 5+2*len(b.Windows)+max(4, len(own)))
-	var now any = ""
-	if l.clock != nil {
-		now = l.clock().UnixMicro()
-	}
-	args = append(args, now, b.keep().Microseconds(), b.Grace.Microseconds(), b.Reserve, len(b.Windows))
+	args = append(args, l.instant(), b.keep().Microseconds(), b.Grace.Microseconds(), b.Reserve, len(b.Windows))
 	for i, day := range b.days {
 		if day != nil {
 			args = append(args, b.Windows[i].Limit, day.edges(l.host()))

@@ -5,9 +5,9 @@ import (
 	"go.uber.org/fx"
 )
 
-// Module provides a *Limiter from a redis.UniversalClient and a []Config, with a
-// []Option where there is one. It starts nothing.
-var Module = fx.Module("quota", fx.Provide(provide))
+// Module provides a *Limiter and *Leases from a redis.UniversalClient and a
+// []Config, with a []Option where there is one. It starts nothing.
+var Module = fx.Module("quota", fx.Provide(provide, provideLeases))
 
 type needs struct {
 	fx.In
@@ -18,3 +18,5 @@ type needs struct {
 }
 
 func provide(n needs) (*Limiter, error) { return New(n.Redis, n.Quotas, n.Options...) }
+
+func provideLeases(n needs) *Leases { return NewLeases(n.Redis, n.Options...) }

@@ -39,6 +39,18 @@ var blockLua string
 //go:embed state.lua
 var stateLua string
 
+//go:embed running.lua
+var runningLua string
+
+//go:embed lease.lua
+var leaseLua string
+
+//go:embed shut.lua
+var shutLua string
+
+//go:embed running_state.lua
+var runningStateLua string
+
 // Each script is its own file after the parts that it stands on.
 var (
 	lineParts    = frameLua + treeLua + logLua + ageLua + lineLua
@@ -47,4 +59,8 @@ var (
 	leaveScript  = redis.NewScript(lineParts + leaveLua)
 	stateScript  = redis.NewScript(lineParts + stateLua)
 	blockScript  = redis.NewScript(frameLua + blockLua)
+
+	leaseScript        = redis.NewScript(runningLua + leaseLua)
+	shutScript         = redis.NewScript(runningLua + shutLua)
+	runningStateScript = redis.NewScript(runningLua + runningStateLua)
 )

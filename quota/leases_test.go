@@ -1,0 +1,636 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"feedwarden/internal/testredis"
+	"feedwarden/quota"
+)
+
+// gate is Leases under test, with a clock that the test moves.
+type gate struct {
+	*quota.Leases
+	t    *testing.T
+	ctx  context.Context
+	hand *hand
+}
+
+func openGate(t *testing.T, rdb redis.UniversalClient) *gate {
+	g := &gate{t: t, ctx: context.Background(), hand: newHand()}
+	g.Leases = quota.NewLeases(rdb, quota.WithClock(g.hand.now), quota.WithPrefix(testredis.Name("fw")+":"))
+	return g
+}
+
+func (g *gate) ask(holder string, limits ...quota.Running) quota.Acquired {
+	g.t.Helper()
+	a, err := g.Acquire(g.ctx, holder, time.Minute, limits...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return a
+}
+
+func (g *gate) held(holder string, limits ...quota.Running) {
+	g.t.Helper()
+	if a := g.ask(holder, limits...); !a.Held {
+		g.t.Fatalf("%s: %+v, want it held", holder, a)
+	}
+}
+
+// refused checks the place as well.
+func (g *gate) refused(full string, position int64, holder string, limits ...quota.Running) quota.Acquired {
+	g.t.Helper()
+	a := g.ask(holder, limits...)
+	if a.Held || a.Full.Name != full || a.Position != position || a.RetryAfter < time.Millisecond {
+		g.t.Fatalf("%s: %+v, want a refusal by %s, place %d", holder, a, full, position)
+	}
+	return a
+}
+
+func (g *gate) release(holder string, names ...string) []string {
+	g.t.Helper()
+	next, err := g.Release(g.ctx, holder, names...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return next
+}
+
+func (g *gate) counts(name string, running, waiting int64) {
+	g.t.Helper()
+	s, err := g.State(g.ctx, name)
+	if err != nil || s.Running != running || s.Waiting != waiting {
+		g.t.Fatalf("%s: %+v, %v, want %d running, %d waiting", name, s, err, running, waiting)
+	}
+}
+
+func TestAKilledHoldersLeaseEndsByRedissClock(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, testredis.Client(t))
+	one := quota.Running{Name: "host:a", Limit: 1}
+	g.held("dead", one)
+	if a := g.refused("host:a", 1, "b", one); a.RetryAfter != time.Minute || a.Reason != quota.ReasonRunning {
+		t.Fatalf("%+v", a)
+	}
+	if a := g.refused("host:a", 2, "c", one); a.RetryAfter != 2*time.Minute {
+		t.Fatalf("%+v", a)
+	}
+	g.hand.at(time.Minute - time.Microsecond)
+	g.refused("host:a", 1, "b", one)
+	g.hand.at(time.Minute)
+	g.refused("host:a", 2, "c", one) // it is b's turn
+	g.held("b", one)
+	// Fenced: what the dead one's process does late changes nothing.
+	if next := g.release("dead", "host:a"); len(next) != 0 {
+		t.Fatal(next)
+	}
+	if err := g.Extend(g.ctx, "dead", time.Minute, "host:a"); !errors.Is(err, quota.ErrNotHeld) {
+		t.Fatal(err)
+	}
+	g.counts("host:a", 1, 1)
+	if err := g.Extend(g.ctx, "b", time.Hour, "host:a"); err != nil {
+		t.Fatal(err)
+	}
+	g.hand.at(30 * time.Minute)
+	g.counts("host:a", 1, 0) // c did not come back within the grace
+}
+
+// By Redis's own clock, with nobody's help.
+func TestALeaseEndsByItself(t *testing.T) {
+	t.Parallel()
+	l := quota.NewLeases(testredis.Client(t))
+	ctx := context.Background()
+	one := quota.Running{Name: testredis.Name("host:"), Limit: 1}
+	if a, err := l.Acquire(ctx, "dead", 50*time.Millisecond, one); err != nil || !a.Held {
+		t.Fatal(a, err)
+	}
+	asked := 0
+	for deadline := time.Now().Add(10 * time.Second); ; asked++ {
+		a, err := l.Acquire(ctx, "b", time.Minute, one)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatal(a, err)
+		}
+		if a.Held {
+			break
+		}
+		<-time.After(a.RetryAfter)
+	}
+	if asked > 1 {
+		t.Errorf("refused %d times on the way", asked)
+	}
+}
+
+func TestFirstComeFirstServedWithALine(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, testredis.Client(t))
+	two := quota.Running{Name: "host:a", Limit: 2}
+	g.held("a", two)
+	g.held("b", two)
+	for i, h := range []string{"c", "d", "e"} {
+		g.refused("host:a", int64(i+1), h, two)
+	}
+	g.refused("host:a", 2, "d", two) // asking again does not change its place
+	if next := g.release("a", "host:a"); !slices.Equal(next, []string{"c"}) {
+		t.Fatal(next)
+	}
+	g.refused("host:a", 4, "new", two)
+	g.refused("host:a", 2, "d", two)
+	g.held("c", two)
+	// One that leaves the line makes room for those behind.
+	if err := g.Leave(g.ctx, "d", "host:a"); err != nil {
+		t.Fatal(err)
+	}
+	if next := g.release("b", "host:a"); !slices.Equal(next, []string{"e"}) {
+		t.Fatal(next)
+	}
+	// e is named once, and again when it has not come; the reply may have been lost, or its process.
+	if next := g.release("nobody-in-2s", "host:b"); len(next) != 0 {
+		t.Fatal(next)
+	}
+	if a := g.refused("host:a", 3, "later", two); len(a.Next) != 0 {
+		t.Fatalf("%+v", a)
+	}
+	g.hand.add(3 * time.Second)
+	if a := g.refused("host:a", 3, "later", two); !slices.Equal(a.Next, []string{"e"}) {
+		t.Fatalf("%+v", a)
+	}
+	// It never comes: after the grace it holds up nobody.
+	g.hand.add(28 * time.Second)
+	g.held("new", two)
+	g.counts("host:a", 2, 1)
+}
+
+// A retry after a lost reply names them again: nobody sleeps on.
+func TestAReleaseSaidTwiceNamesThemTwice(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, testredis.Client(t))
+	one := quota.Running{Name: "host:a", Limit: 1}
+	g.held("a", one)
+	g.refused("host:a", 1, "b", one)
+	for range 2 {
+		if next := g.release("a", "host:a"); !slices.Equal(next, []string{"b"}) {
+			t.Fatal(next)
+		}
+	}
+}
+
+func TestAllLimitsOrNone(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, testredis.Client(t))
+	q, h := quota.Running{Name: "quota:q", Limit: 1}, quota.Running{Name: "host:a", Limit: 1}
+	g.held("host's", h)
+	g.refused("host:a", 1, "x", q, h)
+	g.counts("quota:q", 0, 0)
+	// While x waits for the host, the quota is free for others, …
+	g.held("other", q)
+	g.refused("quota:q", 1, "y", q)
+	g.refused("quota:q", 2, "z", q)
+	// … and when its turn comes there, it has the place that it had.
+	if next := g.release("host's", "host:a"); !slices.Equal(next, []string{"x"}) {
+		t.Fatal(next)
+	}
+	g.refused("quota:q", 1, "x", q, h)
+	if next := g.release("other", "quota:q"); !slices.Equal(next, []string{"x"}) {
+		t.Fatal(next)
+	}
+	g.held("x", q, h)
+	g.counts("quota:q", 1, 2)
+	g.counts("host:a", 1, 0)
+
+	// What a refused one took for an instant was another's: it is named.
+	g.release("x", "quota:q", "host:a")
+	g.held("host's", h)
+	if err := g.Leave(g.ctx, "z", "quota:q"); err != nil {
+		t.Fatal(err)
+	}
+	if a := g.refused("host:a", 1, "y", q, h); len(a.Next) != 0 {
+		t.Fatalf("%+v", a)
+	}
+	g.counts("quota:q", 0, 0)
+	// No limits at all.
+	g.held("free")
+}
+
+func TestTheSameHolderHasTheSameLease(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, testredis.Client(t))
+	two := quota.Running{Name: "host:a", Limit: 2}
+	g.held("a", two, two) // named twice
+	g.held("a", two)
+	g.counts("host:a", 1, 0)
+	g.held("b", two)
+	g.hand.at(40 * time.Second)
+	g.held("a", two) // extended, though the limit is reached
+	g.hand.at(70 * time.Second)
+	g.counts("host:a", 1, 0) // b's has ended
+	// A shorter one does not cut it.
+	if a, err := g.Acquire(g.ctx, "a", time.Second, two); err != nil || !a.Held {
+		t.Fatal(a, err)
+	}
+	g.hand.at(99 * time.Second)
+	g.counts("host:a", 1, 0)
+}
+
+func TestLimitsChangeWithEachCall(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, testredis.Client(t))
+	at := func(n int64) quota.Running { return quota.Running{Name: "quota:q", Limit: n} }
+	for _, h := range []string{"a", "b", "c"} {
+		g.held(h, at(0)) // no limit, and counted all the same
+	}
+	g.counts("quota:q", 3, 0)
+	g.refused("quota:q", 1, "d", at(1))
+	g.refused("quota:q", 2, "e", at(1))
+	for _, h := range []string{"a", "b"} {
+		if next := g.release(h, "quota:q"); len(next) != 0 {
+			t.Fatal(next) // one runs of one
+		}
+	}
+	// Raised: the asker is granted, since there is room for it and all before it, and they are named.
+	if a := g.ask("f", at(5)); !a.Held || !slices.Equal(a.Next, []string{"d", "e"}) {
+		t.Fatalf("%+v", a)
+	}
+	if s, err := g.State(g.ctx, "quota:q"); err != nil || s.Limit != 5 {
+		t.Fatal(s, err)
+	}
+}
+
+func TestABlockedNameGivesNoLeases(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, testredis.Client(t))
+	free := quota.Running{Name: "quota:q"}
+	g.held("a", free)
+	if err := g.Block(g.ctx, "quota:q", 10*time.Second, "the target says no"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Block(g.ctx, "quota:q", time.Second, "shorter"); err != nil {
+		t.Fatal(err)
+	}
+	if a := g.refused("quota:q", 1, "b", free); a.Reason != quota.ReasonBlocked || a.RetryAfter != 10*time.Second {
+		t.Fatalf("%+v", a)
+	}
+	g.held("a", free) // who runs goes on
+	if next := g.release("a", "quota:q"); len(next) != 0 {
+		t.Fatal(next)
+	}
+	s, err := g.State(g.ctx, "quota:q")
+	if err != nil || !s.BlockedUntil.Equal(epoch.Add(10*time.Second)) || s.BlockReason != "the target says no" || s.Blocks != 2 || s.Waiting != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if next, err := g.Unblock(g.ctx, "quota:q"); err != nil || !slices.Equal(next, []string{"b"}) {
+		t.Fatal(next, err)
+	}
+	g.held("c", free)
+	g.held("b", free)
+	if s, err := g.State(g.ctx, "quota:q"); err != nil || !s.BlockedUntil.IsZero() || s.BlockReason != "" || s.Running != 2 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+}
+
+// Four processes, eight workers each, three limits: none is ever passed, and nobody is forgotten.
+func TestACrowdNeverPassesALimit(t *testing.T) {
+	t.Parallel()
+	srv := testredis.Own(t, "--save", "")
+	limits := []quota.Running{{Name: "quota:q", Limit: 5}, {Name: "host:a", Limit: 3}, {Name: "host:b", Limit: 2}}
+	const procs, workers, jobs = 4, 8, 25
+	running := make([]atomic.Int64, len(limits))
+	peak := make([]atomic.Int64, len(limits))
+	var asked, sleepless atomic.Int64
+	var mu sync.Mutex
+	bells := map[string]chan struct{}{}
+	bell := func(holder string) chan struct{} {
+		mu.Lock()
+		defer mu.Unlock()
+		if bells[holder] == nil {
+			bells[holder] = make(chan struct{}, 1)
+		}
+		return bells[holder]
+	}
+	wake := func(next []string) {
+		for _, h := range next {
+			select {
+			case bell(h) <- struct{}{}:
+			default:
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var wg sync.WaitGroup
+	for p := range procs {
+		rdb := srv.Client()
+		t.Cleanup(func() { _ = rdb.Close() })
+		l := quota.NewLeases(rdb)
+		for w := range workers {
+			wg.Go(func() {
+				for j := range jobs {
+					holder := fmt.Sprint(p, "-", w, "-", j)
+					mine := []int{0, 1 + (w+j)%2} // the quota, and one host
+					var want []quota.Running
+					var names []string
+					for _, i := range mine {
+						want, names = append(want, limits[i]), append(names, limits[i].Name)
+					}
+					for {
+						asked.Add(1)
+						a, err := l.Acquire(ctx, holder, 30*time.Second, want...)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						wake(a.Next)
+						if a.Held {
+							break
+						}
+						select {
+						case <-bell(holder):
+						case <-time.After(min(a.RetryAfter, 3*time.Second)):
+							sleepless.Add(1) // not named in time: asks by itself
+						case <-ctx.Done():
+							t.Errorf("%s has waited for a minute: %+v", holder, a)
+							return
+						}
+					}
+					for _, i := range mine {
+						n := running[i].Add(1)
+						for p := peak[i].Load(); n > p && !peak[i].CompareAndSwap(p, n); p = peak[i].Load() {
+						}
+						if n > limits[i].Limit {
+							t.Errorf("%d run at %+v", n, limits[i])
+						}
+					}
+					<-time.After(time.Millisecond) // the work
+					for _, i := range mine {
+						running[i].Add(-1)
+					}
+					next, err := l.Release(ctx, holder, names...)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					wake(next)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	rdb := srv.Client()
+	t.Cleanup(func() { _ = rdb.Close() })
+	for i, r := range limits {
+		s, err := quota.NewLeases(rdb).State(ctx, r.Name)
+		if err != nil || s.Running != 0 || s.Waiting != 0 {
+			t.Errorf("%+v, %v", s, err)
+		}
+		if peak[i].Load() != r.Limit {
+			t.Errorf("%d ran at most at %+v", peak[i].Load(), r)
+		}
+	}
+	t.Logf("asked %.2f times a job; %d of %d had to ask unnamed", float64(asked.Load())/(procs*workers*jobs), sleepless.Load(), procs*workers*jobs)
+}
+
+func TestALostReplyTakesOneLease(t *testing.T) {
+	t.Parallel()
+	srv := testredis.Own(t, "--save", "")
+	wire := newCutter(t, srv.Socket())
+	l := quota.NewLeases(wire.client(t))
+	ctx := context.Background()
+	three := quota.Running{Name: "host:a", Limit: 3}
+	ask := func(holder string) quota.Acquired {
+		t.Helper()
+		a, err := l.Acquire(ctx, holder, time.Minute, three, quota.Running{Name: "quota:q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for _, h := range []string{"a", "b", "c"} {
+		wire.cuts.Store(1)
+		if a := ask(h); !a.Held || wire.cuts.Load() != 0 {
+			t.Fatalf("%+v", a)
+		}
+	}
+	wire.cuts.Store(1)
+	if a := ask("d"); a.Held || a.Position != 1 {
+		t.Fatalf("%+v", a)
+	}
+	wire.cuts.Store(1)
+	if next, err := l.Release(ctx, "a", "host:a", "quota:q"); err != nil || !slices.Equal(next, []string{"d"}) {
+		t.Fatal(next, err)
+	}
+	// Nobody knows whether e has it. Released, it has not.
+	wire.cuts.Store(1000)
+	if a, err := l.Acquire(ctx, "e", time.Minute, three); err == nil || a.Held {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	wire.cuts.Store(0)
+	if _, err := l.Release(ctx, "e", "host:a"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := l.State(ctx, "host:a"); err != nil || s.Running != 2 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	srv.Kill()
+	if a, err := l.Acquire(ctx, "f", time.Minute, three); err == nil || a.Held {
+		t.Fatalf("without Redis: %+v, %v", a, err)
+	}
+}
+
+func TestLeasesOutliveAFlushedScriptCache(t *testing.T) {
+	t.Parallel()
+	srv := testredis.Own(t, "--save", "")
+	rdb := srv.Client()
+	t.Cleanup(func() { _ = rdb.Close() })
+	l := quota.NewLeases(rdb)
+	ctx := context.Background()
+	two := []quota.Running{{Name: "host:a", Limit: 1}, {Name: "quota:q", Limit: 1}}
+	for name, call := range map[string]func() error{
+		"acquire": func() error { _, err := l.Acquire(ctx, "a", time.Minute, two...); return err },
+		"extend":  func() error { return l.Extend(ctx, "a", time.Minute, "host:a", "quota:q") },
+		"release": func() error { _, err := l.Release(ctx, "none", "host:a", "quota:q"); return err },
+		"leave":   func() error { return l.Leave(ctx, "none", "host:a", "quota:q") },
+		"block":   func() error { return l.Block(ctx, "other", time.Second, "why") },
+		"unblock": func() error { _, err := l.Unblock(ctx, "other"); return err },
+		"state":   func() error { _, err := l.State(ctx, "host:a"); return err },
+	} {
+		if _, err := l.Acquire(ctx, "a", time.Minute, two...); err != nil {
+			t.Fatal(err)
+		}
+		if err := rdb.ScriptFlush(ctx).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := call(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if s, err := l.State(ctx, "quota:q"); err != nil || s.Running != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+}
+
+// Limits of one call live on several nodes of a Cluster.
+func TestLeasesInACluster(t *testing.T) {
+	t.Parallel()
+	rdb, nodes, stop := cluster(t)
+	g := openGate(t, rdb)
+	var all []quota.Running
+	var names []string
+	for i := range 6 {
+		all = append(all, quota.Running{Name: fmt.Sprint("host:", i), Limit: 2})
+		names = append(names, all[i].Name)
+	}
+	g.held("a", all...)
+	g.held("b", all[3:]...)
+	g.refused("host:3", 1, "c", all...)
+	for i, n := range names {
+		running, waiting := int64(1), int64(0)
+		if i >= 3 {
+			running = 2
+		}
+		if i == 3 {
+			waiting = 1
+		}
+		g.counts(n, running, waiting)
+	}
+	if err := g.Extend(g.ctx, "a", time.Hour, names...); err != nil {
+		t.Fatal(err)
+	}
+	if next := g.release("b", names...); !slices.Equal(next, []string{"c"}) {
+		t.Fatal(next)
+	}
+	g.held("c", all...)
+	if err := g.Leave(g.ctx, "c", names...); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Block(g.ctx, "host:5", time.Minute, "why"); err != nil {
+		t.Fatal(err)
+	}
+	g.release("a", names...)
+	g.refused("host:5", 1, "d", all...)
+	if next, err := g.Unblock(g.ctx, "host:5"); err != nil || !slices.Equal(next, []string{"d"}) {
+		t.Fatal(next, err)
+	}
+	used := 0
+	for _, n := range nodes {
+		keys := n.Keys(g.ctx, "*").Val()
+		slots := map[string]int64{}
+		for _, key := range keys {
+			name, _, _ := strings.Cut(key, "}")
+			slot := n.ClusterKeySlot(g.ctx, key).Val()
+			if s, ok := slots[name]; ok && s != slot {
+				t.Errorf("%s is in slots %d and %d", name, s, slot)
+			}
+			slots[name] = slot
+			if ttl := n.PTTL(g.ctx, key).Val(); ttl <= 0 {
+				t.Errorf("%s has no time to live", key)
+			}
+		}
+		used += min(len(keys), 1)
+	}
+	if used < 2 {
+		t.Errorf("all is on %d node", used)
+	}
+	stop()
+	if a, err := g.Acquire(g.ctx, "e", time.Minute, all...); err == nil || a.Held {
+		t.Errorf("without nodes: %+v, %v", a, err)
+	}
+}
+
+// With ten thousand waiting, a call makes as many steps in Redis as with ten.
+func TestALongLineCostsNoWalk(t *testing.T) {
+	t.Parallel()
+	srv := testredis.Own(t, "--save", "")
+	rdb := srv.Client()
+	t.Cleanup(func() { _ = rdb.Close() })
+	l := quota.NewLeases(rdb)
+	ctx := context.Background()
+	two := quota.Running{Name: "host:a", Limit: 2}
+	steps := func() map[string]int {
+		t.Helper()
+		if err := rdb.ConfigResetStat(ctx).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := l.Acquire(ctx, "last", time.Minute, two); err != nil || a.Held {
+			t.Fatal(a, err)
+		}
+		if _, err := l.Release(ctx, "none", "host:a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Leave(ctx, "last", "host:a"); err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]int{}
+		for _, line := range strings.Split(rdb.Info(ctx, "commandstats").Val(), "\r\n") {
+			if name, rest, ok := strings.Cut(line, ":calls="); ok {
+				n, _, _ := strings.Cut(rest, ",")
+				all[name], _ = strconv.Atoi(n)
+			}
+		}
+		return all
+	}
+	fill := func(from, to int) {
+		var wg sync.WaitGroup
+		for w := range 64 {
+			wg.Go(func() {
+				for i := from + w; i < to; i += 64 {
+					if _, err := l.Acquire(ctx, fmt.Sprint("w", i), time.Minute, two); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+	fill(0, 12)
+	short := steps()
+	fill(12, 10_000)
+	if long := steps(); fmt.Sprint(long) != fmt.Sprint(short) {
+		t.Errorf("12 ask: %v\n10,000 ask: %v", short, long)
+	}
+	if s, err := l.State(ctx, "host:a"); err != nil || s.Waiting != 9998 || s.LongestWait <= 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestWhatALeaseMustBe(t *testing.T) {
+	t.Parallel()
+	l := quota.NewLeases(nil) // nothing is sent
+	ctx := context.Background()
+	ok := quota.Running{Name: "host:a", Limit: 1}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"no holder":      {second(l.Acquire(ctx, "", time.Minute, ok)), "holder must be"},
+		"no name":        {second(l.Acquire(ctx, "a", time.Minute, quota.Running{})), `name ""`},
+		"a brace":        {second(l.Release(ctx, "a", "host:{")), `name "host:{"`},
+		"a blank":        {l.Leave(ctx, "a", "a b"), `name "a b"`},
+		"negative limit": {second(l.Acquire(ctx, "a", time.Minute, quota.Running{Name: "x", Limit: -1})), `limit -1 of "x"`},
+		"no time":        {second(l.Acquire(ctx, "a", 0, ok)), "a lease lasts from 1ms to 24h"},
+		"too long":       {l.Extend(ctx, "a", 25*time.Hour, "x"), "a lease lasts from 1ms to 24h"},
+		"block for 0":    {l.Block(ctx, "x", 0, ""), "more than 0"},
+		"state of none":  {second(l.State(ctx, "")), `name ""`},
+		"unblock none":   {second(l.Unblock(ctx, "")), `name ""`},
+		"prefix":         {second(quota.NewLeases(nil, quota.WithPrefix("{")).State(ctx, "x")), "hash tag"},
+	} {
+		if c.err == nil || !strings.HasPrefix(c.err.Error(), "quota: ") || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%s: %v, want it to say %q", name, c.err, c.want)
+		}
+	}
+	if err := second(l.Acquire(ctx, "", time.Minute, ok)); !errors.Is(err, quota.ErrHolder) {
+		t.Error(err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

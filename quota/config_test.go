@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -117,13 +118,17 @@ func TestModule(t *testing.T) {
 	t.Parallel()
 	rdb := testredis.Client(t)
 	var l *quota.Limiter
+	var leases *quota.Leases
 	app := fxtest.New(t, quota.Module, fx.NopLogger,
 		fx.Supply(fx.Annotate(rdb, fx.As(new(redis.UniversalClient)))),
 		fx.Supply([]quota.Config{{Name: "a", Windows: []quota.Window{{Limit: 1, Per: time.Second}}}}),
-		fx.Populate(&l))
+		fx.Populate(&l, &leases))
 	app.RequireStart()
 	if got := l.Names(); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("%v", got)
+	}
+	if a, err := leases.Acquire(context.Background(), "h", time.Second, quota.Running{Name: testredis.Name("host:"), Limit: 1}); err != nil || !a.Held {
+		t.Errorf("%+v, %v", a, err)
 	}
 	app.RequireStop()
 }

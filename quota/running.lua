@@ -23,7 +23,8 @@ local FARTHEST = 86400000000  -- who would wait longer is told to ask again afte
 local TTL = '90000000'        -- outlives all leases and places, which end within a day and a grace, ms
 local META_TTL = 2592000000   -- 30 days, ms
 local MOST = 100000           -- places in a line
-local MANY = 1000             -- named by one answer
+local MANY = 64               -- looked at when somebody is to be named
+local ALL = 1000              -- the same, when a block ends
 local AGAIN = 2000000         -- one that was named and has not come by then is named again, µs
 
 local now
@@ -67,13 +68,14 @@ local function room()
   if closed > now then
     return 0
   end
-  return limit == 0 and MANY or limit - running
+  return limit == 0 and ALL or limit - running
 end
 
 -- ring names those in line whose turn it is, and expects them from now on: each
--- once, and again when it does not come; with all set, every one of them.
-local function ring(all)
-  local free = math.min(room(), waiting, MANY)
+-- once, and again when it does not come; with all set, every one of them. It
+-- looks at the first in line, no further than most.
+local function ring(all, most)
+  local free = math.min(room(), waiting, most or MANY)
   if free <= 0 then
     return {}
   end

@@ -11,7 +11,7 @@ if span == 0 then
   call('HDEL', META, 'until', 'why')
   closed = 0
   touch()
-  return ring(true)
+  return ring(true, ALL)
 end
 call('HINCRBY', META, 'blocks', '1')
 if now + span > closed then

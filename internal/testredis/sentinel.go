@@ -20,8 +20,12 @@ type Sentinels struct {
 	options SentinelOptions
 }
 
-// SentinelOptions are the passwords of the data servers and of the Sentinels; "" is none.
-type SentinelOptions struct{ Password, SentinelPassword string }
+// SentinelOptions are the passwords of the data servers and of the Sentinels ("" is
+// none), and by how much the replica's clock is off the primary's (negative: behind).
+type SentinelOptions struct {
+	Password, SentinelPassword string
+	ReplicaClock               time.Duration
+}
 
 // Addrs are the Sentinels' host:port.
 func (s *Sentinels) Addrs() []string {
@@ -42,7 +46,12 @@ func Sentinel(t testing.TB, o SentinelOptions) *Sentinels {
 	}
 	set := &Sentinels{Name: "mymaster", options: o, Primary: TCP(t, args...)}
 	host, port, _ := net.SplitHostPort(set.Primary.addr)
-	set.Replica = TCP(t, append(args, "--replicaof", host+" "+port)...)
+	args = append(args, "--replicaof", host+" "+port)
+	if o.ReplicaClock != 0 {
+		set.Replica = OffClock(t, o.ReplicaClock, args...)
+	} else {
+		set.Replica = TCP(t, args...)
+	}
 	for range 3 {
 		set.Watch = append(set.Watch, set.sentinel(t, host, port))
 	}

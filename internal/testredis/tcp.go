@@ -12,9 +12,7 @@ import (
 // TCP starts a server of its own that listens on a loopback port too.
 func TCP(t testing.TB, args ...string) *Server {
 	t.Helper()
-	return listening(t, func(port string) []string {
-		return append([]string{"--bind", "127.0.0.1", "--port", port}, args...)
-	})
+	return listening(t, args)
 }
 
 // ACL starts a TCP server with one more user, name, who has the given rules
@@ -38,14 +36,23 @@ func ACL(t testing.TB, name, password string, rules ...string) *Server {
 	return s
 }
 
-// listening starts a server on a free port, whose arguments are made from it.
-func listening(t testing.TB, args func(port string) []string) *Server {
+// listening starts a server on a free port, with further arguments and
+// environment variables.
+func listening(t testing.TB, args []string, env ...string) *Server {
+	t.Helper()
+	return onPort(t, func(port string) []string {
+		return append([]string{"--bind", "127.0.0.1", "--port", port}, args...)
+	}, env...)
+}
+
+// onPort starts a server on a free port, whose arguments are made from it.
+func onPort(t testing.TB, args func(port string) []string, env ...string) *Server {
 	t.Helper()
 	dir := serverDir(t)
 	var err error
 	for range 5 {
 		port := freePort(t)
-		s := &Server{dir: dir, addr: net.JoinHostPort("127.0.0.1", port), args: args(port)}
+		s := &Server{dir: dir, addr: net.JoinHostPort("127.0.0.1", port), args: args(port), env: env}
 		if err = s.start(); err == nil {
 			t.Cleanup(s.Kill)
 			return s

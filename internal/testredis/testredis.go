@@ -27,6 +27,7 @@ type Server struct {
 	addr string // host:port, "" when only the socket is served
 	conf string // a Sentinel's configuration file, "" for all others
 	args []string
+	env  []string // beside this process's own
 	cmd  *exec.Cmd
 	done chan struct{}
 }
@@ -68,6 +69,7 @@ func (s *Server) start() error {
 		defer runtime.UnlockOSThread()
 		s.cmd = exec.Command(bin, args...)
 		s.cmd.SysProcAttr = dieWithParent()
+		s.cmd.Env = append(os.Environ(), s.env...)
 		log, err := os.OpenFile(filepath.Join(s.dir, "redis.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			started <- err

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -25,6 +26,23 @@ func TestTCPSurvivesARestart(t *testing.T) {
 	s.Start(t)
 	if got := rdb.Get(ctx, "a").Val(); got != "1" {
 		t.Fatalf("after a restart a = %q, want 1", got)
+	}
+}
+
+func TestAClockThatIsBehind(t *testing.T) {
+	t.Parallel()
+	s := testredis.OffClock(t, -5*time.Second)
+	rdb := s.Client()
+	defer rdb.Close()
+	ctx := context.Background()
+	sent := time.Now()
+	told, err := rdb.Eval(ctx, "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)", nil).Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, late := time.UnixMilli(told).Add(5*time.Second), time.Now()
+	if got.Before(sent.Add(-time.Second)) || got.After(late.Add(time.Second)) {
+		t.Errorf("5 s behind it says %s, between %s and %s", got, sent, late)
 	}
 }
 

@@ -32,7 +32,7 @@ func TLS(t testing.TB, clients bool, args ...string) (*Server, Certificates) {
 	if clients {
 		ask = "yes"
 	}
-	s := listening(t, func(port string) []string {
+	s := onPort(t, func(port string) []string {
 		return append([]string{
 			"--bind", "127.0.0.1", "--tls-port", port, "--tls-auth-clients", ask,
 			"--tls-ca-cert-file", certs.CA, "--tls-cert-file", certs.ServerCert, "--tls-key-file", certs.ServerKey,

@@ -34,6 +34,10 @@ func (l *Ledger) Configure(c Config) error {
 // Charge answers as Limiter.Charge would at now. r.Quota is not looked at.
 func (l *Ledger) Charge(now time.Time, r Request) (Decision, error) {
 	if err := r.check(l.cfg); err != nil {
+		var never *ImpossibleError
+		if errors.As(err, &never) {
+			l.Leave(r.ID)
+		}
 		return Decision{}, fmt.Errorf("quota: charge %q: %w", l.cfg.Name, err)
 	}
 	at := now.UnixMicro()

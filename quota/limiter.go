@@ -94,7 +94,7 @@ func (l *Limiter) Config(name string) (Config, bool) {
 
 // Charge takes r.Cost units of every window of a quota, or refuses. The errors
 // are ErrUnknownQuota, ErrID, ErrCost, *ImpossibleError (all before anything is
-// sent), ErrClock, and Redis's own. An error is never a grant; after one that is
+// charged), ErrClock, and Redis's own. An error is never a grant; after one that is
 // Redis's own, ask again with the same ID.
 func (l *Limiter) Charge(ctx context.Context, r Request) (Decision, error) {
 	fail := func(err error) (Decision, error) {
@@ -105,6 +105,7 @@ func (l *Limiter) Charge(ctx context.Context, r Request) (Decision, error) {
 		return fail(err)
 	}
 	if err := r.check(b.Config); err != nil {
+		l.hopeless(ctx, r, err)
 		return fail(err)
 	}
 	a, err := l.desk.ask(ctx, r)
@@ -112,6 +113,15 @@ func (l *Limiter) Charge(ctx context.Context, r Request) (Decision, error) {
 		return fail(err)
 	}
 	return a.Decision, a.Err
+}
+
+// hopeless takes out of the line who waits for more than there ever will be, since
+// a limit was lowered. If that fails, its place goes when its grace is over.
+func (l *Limiter) hopeless(ctx context.Context, r Request, err error) {
+	var never *ImpossibleError
+	if errors.As(err, &never) {
+		_ = l.Leave(ctx, r.Quota, r.ID)
+	}
 }
 
 // Refund gives back what an ID was charged, and gives how much that was: 0 when

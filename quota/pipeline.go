@@ -30,6 +30,9 @@ type part struct {
 func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
 	answers := make([]Answer, len(requests))
 	parts := l.parts(requests, answers)
+	for i, a := range answers {
+		l.hopeless(ctx, requests[i], a.Err)
+	}
 	if len(parts) == 0 {
 		return answers
 	}

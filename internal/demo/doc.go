@@ -13,6 +13,5 @@
 // of one seed show the same.
 //
 // For tests each part can be told to fail: the upstream to hang, to be slow or
-// to answer otherwise; a proxy to refuse, to ask for a password, to hang, to
-// break off in the middle of a body.
+// to answer otherwise; the proxies as package faultkit says.
 package demo

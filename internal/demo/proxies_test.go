@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"feedwarden/internal/faultkit"
 )
 
 func through(t *testing.T, proxy *url.URL) *http.Client {
@@ -69,7 +71,7 @@ func TestTunnel(t *testing.T) {
 			t.Errorf("%s: %q", u.Scheme, body)
 		}
 	}
-	for _, p := range []ProxyStats{w.HTTP[0].Stats(), w.HTTP[1].Stats(), w.SOCKS.Stats()} {
+	for _, p := range []faultkit.Stats{w.HTTP[0].Stats(), w.HTTP[1].Stats(), w.SOCKS.Stats()} {
 		if p.Tunnels != 1 || p.Connections != 1 {
 			t.Errorf("%+v", p)
 		}
@@ -104,12 +106,8 @@ func TestProxyRefusesOriginForm(t *testing.T) {
 
 func TestHungProxyIsMended(t *testing.T) {
 	w := world(t, Options{})
-	for _, p := range []interface {
-		URL() *url.URL
-		Fail(Fault, int64)
-		Stats() ProxyStats
-	}{w.HTTP[0], w.SOCKS} {
-		p.Fail(FaultHang, 0)
+	for _, p := range []*faultkit.Proxy{w.HTTP[0], w.SOCKS} {
+		_ = p.Fail(faultkit.Hang, 0)
 		c := through(t, p.URL())
 		got := make(chan int, 1)
 		go func() {
@@ -124,7 +122,7 @@ func TestHungProxyIsMended(t *testing.T) {
 			t.Errorf("answered %d while it hangs", s)
 		default:
 		}
-		p.Fail(NoFault, 0)
+		_ = p.Fail(faultkit.NoFault, 0)
 		if s := <-got; s != 200 {
 			t.Errorf("status %d", s)
 		}

@@ -14,12 +14,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"feedwarden/internal/faultkit"
 )
 
 // Upstream answers like the YouTube Data API, and serves a feed.
 type Upstream struct {
 	o       Options
-	exits   *exits
+	exits   *faultkit.Exits
 	addr    string
 	server  *http.Server
 	record  *record
@@ -35,10 +37,10 @@ type Upstream struct {
 
 // StartUpstream starts an upstream on a free port of 127.0.0.1.
 func StartUpstream(ctx context.Context, o Options) (*Upstream, error) {
-	return startUpstream(ctx, o, newExits())
+	return startUpstream(ctx, o, faultkit.NewExits())
 }
 
-func startUpstream(ctx context.Context, o Options, e *exits) (*Upstream, error) {
+func startUpstream(ctx context.Context, o Options, e *faultkit.Exits) (*Upstream, error) {
 	o = o.withDefaults()
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -110,7 +112,7 @@ func (u *Upstream) watched(next http.Handler) http.Handler {
 		api := strings.HasPrefix(r.URL.Path, "/youtube/")
 		n := u.record.arrive(Seen{
 			At: u.o.Now(), Path: r.URL.Path, Region: r.URL.Query().Get("regionCode"),
-			Remote: r.RemoteAddr, Via: u.exits.via(r.RemoteAddr),
+			Remote: r.RemoteAddr, Via: u.exits.Via(r.RemoteAddr),
 		}, api)
 		a := &answer{ResponseWriter: w, status: http.StatusOK}
 		defer func() { u.record.answered(n, a.status, a.overQuota) }()

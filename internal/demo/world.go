@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"feedwarden/internal/faultkit"
 )
 
 // Options shape a world. Zero fields take the defaults named beside them.
@@ -57,8 +59,8 @@ func (o Options) withDefaults() Options {
 // World is an upstream and the proxies to it.
 type World struct {
 	Upstream *Upstream
-	HTTP     []*HTTPProxy
-	SOCKS    *SOCKS5Proxy
+	HTTP     []*faultkit.Proxy
+	SOCKS    *faultkit.Proxy
 
 	stop func() bool
 }
@@ -75,19 +77,19 @@ func StartWorld(ctx context.Context, o Options) (*World, error) {
 }
 
 func (w *World) start(ctx context.Context, o Options) (err error) {
-	exits := newExits()
+	exits := faultkit.NewExits()
 	if w.Upstream, err = startUpstream(ctx, o, exits); err != nil {
 		return err
 	}
-	for i, login := range []ProxyOptions{{}, {User: o.User, Password: o.Password}} {
-		login.Name = fmt.Sprintf("http-%d", i+1)
-		p, err := startHTTPProxy(ctx, login, exits)
+	for i, login := range []faultkit.Options{{}, {User: o.User, Password: o.Password}} {
+		login.Name, login.Exits = fmt.Sprintf("http-%d", i+1), exits
+		p, err := faultkit.Start(ctx, "http", login)
 		if err != nil {
 			return err
 		}
 		w.HTTP = append(w.HTTP, p)
 	}
-	w.SOCKS, err = startSOCKS5Proxy(ctx, ProxyOptions{Name: "socks5-1", User: o.User, Password: o.Password}, exits)
+	w.SOCKS, err = faultkit.Start(ctx, "socks5", faultkit.Options{Name: "socks5-1", User: o.User, Password: o.Password, Exits: exits})
 	return err
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"feedwarden/internal/demo"
+	"feedwarden/internal/faultkit"
 )
 
 func descriptors(t *testing.T) int {
@@ -35,7 +35,7 @@ func TestThousandFetchesOverFiftyEndpoints(t *testing.T) {
 	c := open(t, Config{RootCAs: tg.config.RootCAs, MaxTransports: 10})
 	var vias []Via
 	for i := range 50 {
-		p := httpProxy(t, demo.ProxyOptions{})
+		p := httpProxy(t, faultkit.Options{})
 		vias = append(vias, Via{ID: fmt.Sprint(i), Proxy: p.URL()})
 	}
 	goroutines, fds := runtime.NumGoroutine(), descriptors(t)
@@ -81,7 +81,7 @@ func TestEvictionSparesWhatIsInUse(t *testing.T) {
 		_, _ = io.WriteString(w, "ok")
 	})
 	c := open(t, Config{MaxTransports: 1})
-	p1, p2 := httpProxy(t, demo.ProxyOptions{}), httpProxy(t, demo.ProxyOptions{})
+	p1, p2 := httpProxy(t, faultkit.Options{}), httpProxy(t, faultkit.Options{})
 	got := make(chan error, 1)
 	go func() {
 		_, err := c.Do(t.Context(), Request{URL: s.URL + "/slow"}, Via{ID: "1", Proxy: p1.URL()})

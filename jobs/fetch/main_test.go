@@ -6,17 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os/exec"
-	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
-	"net"
-
 	"go.uber.org/goleak"
 
-	"feedwarden/internal/demo"
+	"feedwarden/internal/faultkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,24 +41,45 @@ func say(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
 }
 
-func httpProxy(t *testing.T, o demo.ProxyOptions) *demo.HTTPProxy {
+func startProxy(t *testing.T, scheme string, o faultkit.Options) *faultkit.Proxy {
 	t.Helper()
-	p, err := demo.StartHTTPProxy(t.Context(), o)
+	p, err := faultkit.Start(context.WithoutCancel(t.Context()), scheme, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.Close() })
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return p
 }
 
-func socksProxy(t *testing.T, o demo.ProxyOptions) *demo.SOCKS5Proxy {
+func httpProxy(t *testing.T, o faultkit.Options) *faultkit.Proxy { return startProxy(t, "http", o) }
+
+func socksProxy(t *testing.T, o faultkit.Options) *faultkit.Proxy { return startProxy(t, "socks5", o) }
+
+func authority(t *testing.T) *faultkit.Authority {
 	t.Helper()
-	p, err := demo.StartSOCKS5Proxy(t.Context(), o)
+	a, err := faultkit.NewAuthority("of the test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.Close() })
-	return p
+	return a
+}
+
+func faultTarget(t *testing.T, a *faultkit.Authority, h http.HandlerFunc) *faultkit.Target {
+	t.Helper()
+	tg, err := faultkit.StartTarget(context.WithoutCancel(t.Context()), a, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tg
 }
 
 // anyHost is a proxy that itself answers for every host it is asked for, so
@@ -115,52 +131,4 @@ func until(t *testing.T, what string, ok func() bool) {
 func runtimeYield() {
 	t := time.NewTimer(2 * time.Millisecond)
 	<-t.C
-}
-
-// process starts a program that listens on a port of its own and waits for it.
-func process(t *testing.T, args func(port int) []string) string {
-	t.Helper()
-	for range 5 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		line := args(port)
-		bin, err := exec.LookPath(line[0])
-		if err != nil {
-			t.Fatalf("%s is needed by this test and is not on PATH: %v", line[0], err)
-		}
-		cmd := exec.Command(bin, line[1:]...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(ended) }()
-		t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		if answers(t.Context(), addr, ended) {
-			return addr
-		}
-	}
-	t.Fatal("the program did not start to listen")
-	return ""
-}
-
-func answers(ctx context.Context, addr string, ended <-chan struct{}) bool {
-	var d net.Dialer
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); runtimeYield() {
-		select {
-		case <-ended:
-			return false
-		default:
-		}
-		if c, err := d.DialContext(ctx, "tcp", addr); err == nil {
-			_ = c.Close()
-			return true
-		}
-	}
-	return false
 }

@@ -1,26 +1,23 @@
 package fetch
 
 import (
-	"crypto/tls"
+	"bytes"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"feedwarden/internal/demo"
+	"feedwarden/internal/faultkit"
 )
 
 // targets are an http and an https server that count their requests.
 type targets struct {
 	http, https *httptest.Server
+	authority   *faultkit.Authority // of https proxies; the config trusts it too
 	requests    atomic.Int64
 	config      Config
 }
@@ -35,7 +32,9 @@ func newTargets(t *testing.T) *targets {
 	tg.http, tg.https = httptest.NewServer(h), httptest.NewTLSServer(h)
 	t.Cleanup(tg.http.Close)
 	t.Cleanup(tg.https.Close)
-	tg.config.RootCAs = tg.https.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	tg.authority = authority(t)
+	tg.config.RootCAs = tg.authority.Pool()
+	tg.config.RootCAs.AddCert(tg.https.Certificate())
 	return tg
 }
 
@@ -46,16 +45,17 @@ func (tg *targets) both(t *testing.T, f func(t *testing.T, url string)) {
 }
 
 func TestThroughProxies(t *testing.T) {
-	login := demo.ProxyOptions{User: "ann", Password: "p@ss:word"}
-	plain, closed := httpProxy(t, demo.ProxyOptions{}), httpProxy(t, login)
-	socks, closedSocks := socksProxy(t, demo.ProxyOptions{}), socksProxy(t, login)
+	login := faultkit.Options{User: "ann", Password: "p@ss:word"}
+	plain, closed := httpProxy(t, faultkit.Options{}), httpProxy(t, login)
+	socks, closedSocks := socksProxy(t, faultkit.Options{}), socksProxy(t, login)
 	tg := newTargets(t)
+	secure := startProxy(t, "https", faultkit.Options{Authority: tg.authority})
 	socksh := *socks.URL()
 	socksh.Scheme = "socks5h"
 	for name, p := range map[string]*url.URL{
 		"http": plain.URL(), "http with login": closed.URL(),
 		"socks5": socks.URL(), "socks5 with login": closedSocks.URL(), "socks5h": &socksh,
-		"https": tlsFront(t, plain.Addr(), tg.https),
+		"https": secure.URL(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			tg.both(t, func(t *testing.T, u string) {
@@ -66,47 +66,19 @@ func TestThroughProxies(t *testing.T) {
 			})
 		})
 	}
-	for name, st := range map[string]demo.ProxyStats{"http": plain.Stats(), "http with login": closed.Stats(), "socks5": socks.Stats(), "socks5 with login": closedSocks.Stats()} {
+	for name, st := range map[string]faultkit.Stats{"http": plain.Stats(), "http with login": closed.Stats(), "socks5": socks.Stats(), "socks5 with login": closedSocks.Stats()} {
 		if st.Requests+st.Tunnels < 2 || st.AuthFailures != 0 {
 			t.Errorf("%s: %+v", name, st)
 		}
 	}
 }
 
-// tlsFront puts TLS before a proxy, with a server's certificate.
-func tlsFront(t *testing.T, addr string, cert *httptest.Server) *url.URL {
-	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: cert.TLS.Certificates})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = c.Close() }()
-				p, err := net.Dial("tcp", addr)
-				if err != nil {
-					return
-				}
-				go func() { _, _ = io.Copy(p, c); _ = p.Close() }()
-				_, _ = io.Copy(c, p)
-			}()
-		}
-	}()
-	return &url.URL{Scheme: "https", Host: l.Addr().String()}
-}
-
 func TestEachEndpointHasItsOwnConnections(t *testing.T) {
 	tg := newTargets(t)
 	c := open(t, tg.config)
-	var proxies []*demo.HTTPProxy
+	var proxies []*faultkit.Proxy
 	for range 3 {
-		proxies = append(proxies, httpProxy(t, demo.ProxyOptions{}))
+		proxies = append(proxies, httpProxy(t, faultkit.Options{}))
 	}
 	tg.both(t, func(t *testing.T, u string) {
 		for i := range 12 {
@@ -124,7 +96,7 @@ func TestEachEndpointHasItsOwnConnections(t *testing.T) {
 func TestDeadProxyNeverMeansDirect(t *testing.T) {
 	tg := newTargets(t)
 	c := open(t, tg.config)
-	p, s := httpProxy(t, demo.ProxyOptions{}), socksProxy(t, demo.ProxyOptions{})
+	p, s := httpProxy(t, faultkit.Options{}), socksProxy(t, faultkit.Options{})
 	vias := []Via{{ID: "http", Proxy: p.URL()}, {ID: "socks", Proxy: s.URL()}}
 	tg.both(t, func(t *testing.T, u string) {
 		for _, via := range vias {
@@ -168,7 +140,7 @@ func TestProxiesThatCannotBeSpokenTo(t *testing.T) {
 }
 
 func TestEnvironmentProxiesAreIgnored(t *testing.T) {
-	p, used := httpProxy(t, demo.ProxyOptions{}), httpProxy(t, demo.ProxyOptions{})
+	p, used := httpProxy(t, faultkit.Options{}), httpProxy(t, faultkit.Options{})
 	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
 		t.Setenv(name, p.URL().String())
 	}
@@ -194,7 +166,7 @@ func TestEnvironmentProxiesAreIgnored(t *testing.T) {
 
 func TestRefusedLogin(t *testing.T) {
 	const password = "hunter2-secret"
-	login := demo.ProxyOptions{User: "ann", Password: "right"}
+	login := faultkit.Options{User: "ann", Password: "right"}
 	p, s := httpProxy(t, login), socksProxy(t, login)
 	tg := newTargets(t)
 	for name, proxy := range map[string]*url.URL{
@@ -224,74 +196,101 @@ func TestTargetsOwn407(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(407) }))
 	t.Cleanup(s.Close)
 	c := open(t, Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs})
-	p := httpProxy(t, demo.ProxyOptions{})
+	p := httpProxy(t, faultkit.Options{})
 	if resp := get(t, c, s.URL, Via{ID: "p", Proxy: p.URL()}); resp.Status != 407 {
 		t.Errorf("status %d", resp.Status)
 	}
-	sp := socksProxy(t, demo.ProxyOptions{})
+	sp := socksProxy(t, faultkit.Options{})
 	plain := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(407) })
 	if resp := get(t, c, plain.URL, Via{ID: "s", Proxy: sp.URL()}); resp.Status != 407 {
 		t.Errorf("status %d", resp.Status)
 	}
 }
 
-func TestFaultyProxies(t *testing.T) {
-	big := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) }
-	plain := serve(t, big)
-	secure := httptest.NewTLSServer(http.HandlerFunc(big))
-	t.Cleanup(secure.Close)
-	cfg := Config{RootCAs: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
-	type proxy interface {
-		URL() *url.URL
-		Fail(demo.Fault, int64)
-	}
-	for name, p := range map[string]proxy{"http": httpProxy(t, demo.ProxyOptions{}), "socks5": socksProxy(t, demo.ProxyOptions{})} {
-		for _, tt := range []struct {
-			fault demo.Fault
-			after int64
-			want  map[string]Kind // by target; "" for both
-		}{
-			{demo.FaultAuth, 0, map[string]Kind{"": KindProxyAuth}},
-			// To an http target an http proxy's 502 is an answer like any other.
-			{demo.FaultRefuse, 0, map[string]Kind{"": KindConnect, "http http": ""}},
-			{demo.FaultDrop, 0, map[string]Kind{"": KindReset}},
-			{demo.FaultHang, 0, map[string]Kind{"": KindTimeout}},
-			{demo.FaultReset, 100_000, map[string]Kind{"": KindReset}},
-		} {
-			for scheme, u := range map[string]string{"http": plain.URL, "https": secure.URL} {
-				t.Run(fmt.Sprintf("%s proxy, %s, %s target", name, tt.fault, scheme), func(t *testing.T) {
-					cfg := cfg
-					if tt.fault == demo.FaultHang {
-						cfg.HeaderTimeout = 150 * time.Millisecond
+// What each way of failing is called, for every kind of proxy and target.
+func TestEachFaultHasItsKind(t *testing.T) {
+	ca := authority(t)
+	big := bytes.Repeat([]byte("all is well\n"), 30_000)
+	target := faultTarget(t, ca, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(big) })
+	const answered, altered = Kind("answered"), Kind("altered") // an answer that is no error here
+	// Keys are "proxy target", "proxy", or "" for all others; the most exact one holds.
+	for _, tt := range []struct {
+		fault faultkit.Fault
+		after int64
+		want  map[string]Kind
+	}{
+		{faultkit.Gone, 0, map[string]Kind{"": KindConnect}},
+		{faultkit.Drop, 0, map[string]Kind{"": KindReset}},
+		{faultkit.Hang, 0, map[string]Kind{"": KindTimeout}},
+		{faultkit.Mute, 0, map[string]Kind{"": KindTimeout}},
+		{faultkit.Auth, 0, map[string]Kind{"": KindProxyAuth}},
+		// To an http target an http proxy's 502 is an answer like any other.
+		{faultkit.Refuse, 0, map[string]Kind{"": KindConnect, "http http": answered, "https http": answered}},
+		{faultkit.Garbage, 0, map[string]Kind{"": KindProtocol, "socks5": KindReset}},
+		{faultkit.Reset, 100_000, map[string]Kind{"": KindReset}},
+		{faultkit.HalfClose, 100_000, map[string]Kind{"": KindTruncated}},
+		{faultkit.Drip, 100_000, map[string]Kind{"": KindTimeout}},
+		{faultkit.WrongCert, 0, map[string]Kind{"": answered, "http https": KindTLS, "https https": KindTLS, "socks5 https": KindTLS}},
+		{faultkit.Inject, 0, map[string]Kind{"": altered, "http https": KindTLS, "https https": KindTLS, "socks5 https": KindTLS}},
+		{faultkit.Alter, 0, map[string]Kind{"": altered, "http https": KindTLS, "https https": KindTLS, "socks5 https": KindTLS}},
+		{faultkit.Reveal, 0, map[string]Kind{"": answered}},
+	} {
+		for _, scheme := range []string{"http", "https", "socks5"} {
+			for kind, u := range map[string]string{"http": target.HTTP, "https": target.HTTPS} {
+				t.Run(fmt.Sprintf("%s/%s proxy/%s target", tt.fault, scheme, kind), func(t *testing.T) {
+					t.Parallel()
+					p := startProxy(t, scheme, faultkit.Options{Authority: ca})
+					c := open(t, Config{RootCAs: ca.Pool()})
+					get(t, c, u, Via{ID: "p", Proxy: p.URL()}) // well before
+					if err := p.Fail(tt.fault, tt.after); err != nil {
+						t.Fatal(err)
 					}
-					c := open(t, cfg)
-					p.Fail(tt.fault, tt.after)
-					defer p.Fail(demo.NoFault, 0)
+					// A connection that was kept from before would hide what a new one meets.
+					cfg := Config{RootCAs: ca.Pool()}
+					if tt.want[""] == KindTimeout {
+						cfg.HeaderTimeout, cfg.IdleBody, cfg.MinRate = 300*time.Millisecond, 300*time.Millisecond, 10_000
+					}
+					c = open(t, cfg)
 					resp, err := c.Do(t.Context(), Request{URL: u}, Via{ID: "p", Proxy: p.URL()})
-					want, special := tt.want[name+" "+scheme]
-					if !special {
-						want = tt.want[""]
-					}
-					if want == "" {
-						if err != nil || resp.Status != http.StatusBadGateway {
-							t.Fatalf("%v, %+v", err, resp)
+					want, ok := tt.want[scheme+" "+kind]
+					if !ok {
+						if want, ok = tt.want[scheme]; !ok {
+							want = tt.want[""]
 						}
-						return
 					}
-					wantKind(t, err, want)
+					switch want {
+					case answered, altered:
+						if err != nil {
+							t.Fatal(err)
+						}
+						if same := bytes.Equal(resp.Body, big); resp.Status == http.StatusOK && same == (want == altered) {
+							t.Errorf("the body is whole: %t", same)
+						}
+					default:
+						wantKind(t, err, want)
+					}
+					if err := p.Fail(faultkit.NoFault, 0); err != nil {
+						t.Fatal(err)
+					}
+					get(t, c, u, Via{ID: "p", Proxy: p.URL()}) // and well after
 				})
 			}
 		}
 	}
+	t.Cleanup(func() {
+		if n := target.Direct(); n != 0 {
+			t.Errorf("%d connections reached the target past the proxies", n)
+		}
+	})
 }
 
 func TestTLSFailures(t *testing.T) {
 	tg := newTargets(t)
-	p := httpProxy(t, demo.ProxyOptions{})
+	p := httpProxy(t, faultkit.Options{})
 	for name, via := range map[string]Via{
 		"direct":    {},
 		"tunnel":    {ID: "p", Proxy: p.URL()},
-		"its proxy": {ID: "p", Proxy: tlsFront(t, p.Addr(), tg.https)},
+		"its proxy": {ID: "p", Proxy: startProxy(t, "https", faultkit.Options{Authority: tg.authority}).URL()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// The test's certificate is known to no system.
@@ -306,58 +305,32 @@ func TestTLSFailures(t *testing.T) {
 func TestTinyproxy(t *testing.T) {
 	tg := newTargets(t)
 	for _, login := range []*url.Userinfo{nil, url.UserPassword("ann", "secret-pass")} {
-		dir := t.TempDir()
-		addr := process(t, func(port int) []string {
-			conf := fmt.Sprintf("Port %d\nListen 127.0.0.1\nTimeout 20\nMaxClients 20\nAllow 127.0.0.1\nLogFile %q\nPidFile %q\n",
-				port, filepath.Join(dir, "log"), filepath.Join(dir, "pid"))
-			if login != nil {
-				conf += "BasicAuth ann secret-pass\n"
-			}
-			file := filepath.Join(dir, "tinyproxy.conf")
-			if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return []string{"tinyproxy", "-d", "-c", file}
-		})
-		c := open(t, tg.config)
-		tg.both(t, func(t *testing.T, u string) {
-			get(t, c, u, Via{ID: "tinyproxy", Proxy: &url.URL{Scheme: "http", Host: addr, User: login}})
-			if login == nil {
-				return
-			}
-			for _, wrong := range []*url.Userinfo{nil, url.UserPassword("ann", "wrong-pass")} {
-				_, err := c.Do(t.Context(), Request{URL: u}, Via{ID: "tinyproxy", Proxy: &url.URL{Scheme: "http", Host: addr, User: wrong}})
-				wantKind(t, err, KindProxyAuth)
-			}
-		})
-		// A target that is not there.
-		_, err := c.Do(t.Context(), Request{URL: "https://127.0.0.1:1024/"}, Via{ID: "tinyproxy", Proxy: &url.URL{Scheme: "http", Host: addr, User: login}})
-		wantKind(t, err, KindConnect)
+		realProxy(t, tg, faultkit.Tinyproxy(t, login), "https://127.0.0.1:1024/")
 	}
 }
 
 func TestMicrosocks(t *testing.T) {
 	tg := newTargets(t)
 	for _, login := range []*url.Userinfo{nil, url.UserPassword("ann", "secret-pass")} {
-		addr := process(t, func(port int) []string {
-			args := []string{"microsocks", "-i", "127.0.0.1", "-p", fmt.Sprint(port)}
-			if login != nil {
-				args = append(args, "-u", "ann", "-P", "secret-pass")
-			}
-			return args
-		})
-		c := open(t, tg.config)
-		tg.both(t, func(t *testing.T, u string) {
-			get(t, c, u, Via{ID: "microsocks", Proxy: &url.URL{Scheme: "socks5", Host: addr, User: login}})
-			if login == nil {
-				return
-			}
-			for _, wrong := range []*url.Userinfo{nil, url.UserPassword("ann", "wrong-pass")} {
-				_, err := c.Do(t.Context(), Request{URL: u}, Via{ID: "microsocks", Proxy: &url.URL{Scheme: "socks5", Host: addr, User: wrong}})
-				wantKind(t, err, KindProxyAuth)
-			}
-		})
-		_, err := c.Do(t.Context(), Request{URL: "http://127.0.0.1:1024/"}, Via{ID: "microsocks", Proxy: &url.URL{Scheme: "socks5", Host: addr, User: login}})
-		wantKind(t, err, KindConnect)
+		realProxy(t, tg, faultkit.Microsocks(t, login), "http://127.0.0.1:1024/")
 	}
+}
+
+// realProxy holds somebody else's proxy to what ours are held to. At absent
+// there is no target.
+func realProxy(t *testing.T, tg *targets, proxy *url.URL, absent string) {
+	t.Helper()
+	c := open(t, tg.config)
+	tg.both(t, func(t *testing.T, u string) {
+		get(t, c, u, Via{ID: "real", Proxy: proxy})
+		if proxy.User == nil {
+			return
+		}
+		for _, wrong := range []*url.Userinfo{nil, url.UserPassword("ann", "wrong-pass")} {
+			_, err := c.Do(t.Context(), Request{URL: u}, Via{ID: "real", Proxy: &url.URL{Scheme: proxy.Scheme, Host: proxy.Host, User: wrong}})
+			wantKind(t, err, KindProxyAuth)
+		}
+	})
+	_, err := c.Do(t.Context(), Request{URL: absent}, Via{ID: "real", Proxy: proxy})
+	wantKind(t, err, KindConnect)
 }

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"feedwarden/internal/demo"
+	"feedwarden/internal/faultkit"
 )
 
 // No way of failing may show what went into the request.
 func TestErrorsHoldNoSecrets(t *testing.T) {
 	secrets := []string{"SECRETQUERY", "SECRETUSER", "SECRETPASS", "SECRETHEADER", "SECRETPROXY", "SECRETNEXT"}
-	closed := httpProxy(t, demo.ProxyOptions{User: "a", Password: "b"})
-	closedSocks := socksProxy(t, demo.ProxyOptions{User: "a", Password: "b"})
+	closed := httpProxy(t, faultkit.Options{User: "a", Password: "b"})
+	closedSocks := socksProxy(t, faultkit.Options{User: "a", Password: "b"})
 	login := url.UserPassword("SECRETPROXYUSER", "SECRETPROXY%@:/")
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()

@@ -1,139 +1,101 @@
-package demo
+package faultkit
 
 import (
-	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
-	"sync"
 	"time"
 )
 
-// ProxyOptions name a proxy and its login.
-type ProxyOptions struct {
-	Name           string
-	User, Password string // none when empty
-}
-
-func (o ProxyOptions) url(scheme string, addr net.Addr) *url.URL {
-	u := &url.URL{Scheme: scheme, Host: addr.String()}
-	if o.User != "" {
-		u.User = url.UserPassword(o.User, o.Password)
-	}
-	return u
-}
-
-// HTTPProxy is a forward proxy: CONNECT, and requests in absolute form.
-type HTTPProxy struct {
-	*gate
-	o         ProxyOptions
-	exits     *exits
-	from      net.IP
-	transport *http.Transport
-	server    *http.Server
-	running   sync.WaitGroup
-}
-
-// StartHTTPProxy starts a proxy on a free port of 127.0.0.1.
-func StartHTTPProxy(ctx context.Context, o ProxyOptions) (*HTTPProxy, error) {
-	return startHTTPProxy(ctx, o, newExits())
-}
-
-func startHTTPProxy(ctx context.Context, o ProxyOptions, e *exits) (*HTTPProxy, error) {
-	g, err := newGate(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("http proxy: %w", err)
-	}
-	if o.Name == "" {
-		o.Name = "http"
-	}
-	p := &HTTPProxy{gate: g, o: o, exits: e, from: e.address()}
-	p.transport = &http.Transport{
-		DisableCompression: true,
-		IdleConnTimeout:    10 * time.Second,
-		DialContext:        func(ctx context.Context, _, addr string) (net.Conn, error) { return p.dial(ctx, addr) },
-	}
-	p.server = &http.Server{
+// startHTTP serves CONNECT, and requests in absolute form.
+func (p *Proxy) startHTTP() error {
+	p.http = &http.Server{
 		Handler:           http.HandlerFunc(p.serve),
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(io.Discard, "", 0),
+		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
-	p.running.Go(func() { _ = p.server.Serve(g) })
-	return p, nil
+	var l net.Listener = p.gate
+	if p.scheme == "https" {
+		if p.o.Authority == nil {
+			return errors.New("an https proxy needs an Authority")
+		}
+		cert, err := p.o.Authority.Leaf()
+		if err != nil {
+			return err
+		}
+		l = tls.NewListener(p.gate, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
+	}
+	p.running.Go(func() { _ = p.http.Serve(l) })
+	return nil
 }
 
-// Addr is host and port.
-func (p *HTTPProxy) Addr() string { return p.gate.Addr().String() }
-
-// Name is the name under which the upstream's log knows it.
-func (p *HTTPProxy) Name() string { return p.o.Name }
-
-// URL is the proxy's URL, with its login.
-func (p *HTTPProxy) URL() *url.URL { return p.o.url("http", p.gate.Addr()) }
-
-// Close ends the proxy and what goes through it.
-func (p *HTTPProxy) Close() error {
-	err := errors.Join(p.server.Close(), p.closeAll())
-	p.transport.CloseIdleConnections()
-	p.running.Wait()
-	p.transport.CloseIdleConnections()
-	return err
-}
-
-func (p *HTTPProxy) dial(ctx context.Context, addr string) (net.Conn, error) {
-	if f, _, _ := p.failing(); f == FaultRefuse {
-		p.failures.Add(1)
-		return nil, errors.New("demo: refused by fault")
-	}
-	c, err := p.exits.dial(ctx, p.o.Name, p.from, addr)
-	if err != nil {
-		p.failures.Add(1)
-	}
-	return c, err
-}
-
-func (p *HTTPProxy) serve(w http.ResponseWriter, r *http.Request) {
-	if !p.admitted(r) {
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
+	seen := Seen{Method: r.Method, Target: r.RequestURI, Header: r.Header.Clone()}
+	seen.User, seen.Password = credentials(r)
+	p.note(seen)
+	f, _, _ := p.failing()
+	switch {
+	case f == Garbage:
+		p.garbage(w)
+	case f == Auth || !p.admitted(seen):
 		p.authFailures.Add(1)
 		w.Header().Set("Proxy-Authenticate", `Basic realm="`+p.o.Name+`"`)
 		http.Error(w, "a user and password are needed", http.StatusProxyAuthRequired)
-		return
-	}
-	switch {
 	case r.Method == http.MethodConnect:
 		p.tunnel(w, r)
 	case r.URL.IsAbs() && r.URL.Scheme == "http":
-		p.forward(w, r)
+		p.forward(w, r, f)
 	default:
 		http.Error(w, "this is a proxy: ask for http://host/path, or CONNECT", http.StatusBadRequest)
 	}
 }
 
-func (p *HTTPProxy) admitted(r *http.Request) bool {
-	if f, _, _ := p.failing(); f == FaultAuth {
-		return false
+func credentials(r *http.Request) (user, password string) {
+	_, encoded, _ := strings.Cut(r.Header.Get("Proxy-Authorization"), " ")
+	plain, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return "", ""
 	}
-	if p.o.User == "" {
-		return true
+	user, password, _ = strings.Cut(string(plain), ":")
+	return user, password
+}
+
+func (p *Proxy) admitted(s Seen) bool {
+	return p.o.User == "" || subtle.ConstantTimeCompare([]byte(s.User+":"+s.Password), []byte(p.o.User+":"+p.o.Password)) == 1
+}
+
+// garbageText is no answer in any of the protocols.
+const garbageText = "\x00\xff\x13SSH-2.0-garbage\r\n\r\n"
+
+func (p *Proxy) garbage(w http.ResponseWriter) {
+	c, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
 	}
-	want := "Basic " + base64.StdEncoding.EncodeToString([]byte(p.o.User+":"+p.o.Password))
-	return subtle.ConstantTimeCompare([]byte(r.Header.Get("Proxy-Authorization")), []byte(want)) == 1
+	defer func() { _ = c.Close() }()
+	_, _ = io.WriteString(c, garbageText)
 }
 
 // forward passes on a request in absolute form.
-func (p *HTTPProxy) forward(w http.ResponseWriter, r *http.Request) {
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f Fault) {
 	p.requests.Add(1)
 	out := r.Clone(r.Context())
 	out.RequestURI = ""
 	dropHopHeaders(out.Header)
 	out.Header.Add("Via", "1.1 "+p.o.Name)
+	if f == Reveal {
+		client, _, _ := net.SplitHostPort(r.RemoteAddr)
+		out.Header.Set("X-Forwarded-For", client)
+		out.Header.Set("X-Real-Ip", client)
+		out.Header.Set("Forwarded", "for="+client)
+	}
 	resp, err := p.transport.RoundTrip(out)
 	if err != nil {
 		http.Error(w, "the target cannot be reached", http.StatusBadGateway)
@@ -179,7 +141,7 @@ func dropHopHeaders(h http.Header) {
 }
 
 // tunnel answers CONNECT and joins the two ends.
-func (p *HTTPProxy) tunnel(w http.ResponseWriter, r *http.Request) {
+func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	target, err := p.dial(r.Context(), r.Host)
 	if err != nil {
 		http.Error(w, "the target cannot be reached", http.StatusBadGateway)

@@ -3,14 +3,13 @@ package quota
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
 // Ledger is one quota in memory: the same decisions as a Limiter's, by the time
 // that the caller gives. It shows what a quota would do before anything runs.
-// Each call takes time in proportion to the log and the line. Not for use by
-// several goroutines at once.
+// A call takes O(log n) in log and line; a refund, a leave from mid-line and a
+// grace that has passed take O(n). Not for use by several goroutines at once.
 type Ledger struct {
 	cfg Config
 	s   sheet
@@ -44,9 +43,10 @@ func (l *Ledger) Charge(now time.Time, r Request) (Decision, error) {
 	if l.s.remembered(l.cfg, at, r.ID) == nil {
 		l.sweep(at)
 		for class := range l.s.lines {
-			l.s.lines[class] = slices.DeleteFunc(l.s.lines[class], func(p place) bool {
-				return p.id == r.ID && (p.cost != r.Cost || Priority(class) != r.Priority)
-			})
+			line := &l.s.lines[class]
+			if i := line.find(r.ID); i >= 0 && (line.places[i].cost != r.Cost || Priority(class) != r.Priority) {
+				line.leave(i)
+			}
 		}
 	}
 	v := decide(l.cfg, &l.s, at, r)
@@ -54,14 +54,14 @@ func (l *Ledger) Charge(now time.Time, r Request) (Decision, error) {
 	switch {
 	case v.stamp > 0:
 		if v.mine >= 0 {
-			*line = slices.Delete(*line, v.mine, v.mine+1)
+			line.leave(v.mine)
 		}
-		l.s.log = append(l.s.log, entry{id: r.ID, cost: r.Cost, stamp: v.stamp})
-		l.trim(at)
+		l.s.grant(r.ID, r.Cost, v.stamp)
+		l.s.trim(at - (l.cfg.keep() + margin).Microseconds())
 	case v.place != nil && v.mine >= 0:
-		(*line)[v.mine] = *v.place
+		line.promise(v.mine, v.place)
 	case v.place != nil:
-		*line = append(*line, *v.place)
+		line.join(*v.place)
 	}
 	return v.Decision, nil
 }
@@ -75,9 +75,9 @@ func (l *Ledger) Refund(now time.Time, id string) int64 {
 	if e == nil {
 		return 0
 	}
-	e.refunded = true
+	l.s.refund(e)
 	for _, w := range l.cfg.Windows {
-		if start, _ := span(w, at); e.stamp >= start {
+		if start, _ := l.s.span(w, at); e.stamp >= start {
 			return e.cost
 		}
 	}
@@ -87,7 +87,9 @@ func (l *Ledger) Refund(now time.Time, id string) int64 {
 // Leave takes an ID out of the line.
 func (l *Ledger) Leave(id string) {
 	for class := range l.s.lines {
-		l.s.lines[class] = slices.DeleteFunc(l.s.lines[class], func(p place) bool { return p.id == id })
+		if i := l.s.lines[class].find(id); i >= 0 {
+			l.s.lines[class].leave(i)
+		}
 	}
 }
 
@@ -108,19 +110,12 @@ func (l *Ledger) Line(now time.Time, p Priority) (Line, error) {
 		return Line{}, errors.New("quota: line: priority must be Scheduled or Interactive")
 	}
 	l.sweep(now.UnixMicro())
-	return Line{Waiting: int64(len(l.s.lines[p])), Units: units(l.s.lines[p])}, nil
+	line := &l.s.lines[p]
+	return Line{Waiting: int64(len(line.places)), Units: line.units(len(line.places))}, nil
 }
 
 func (l *Ledger) sweep(now int64) {
 	for class := range l.s.lines {
-		l.s.lines[class] = slices.DeleteFunc(l.s.lines[class], func(p place) bool { return p.deadline <= now })
+		l.s.lines[class].sweep(now)
 	}
-}
-
-func (l *Ledger) trim(now int64) {
-	n, old := 0, now-(l.cfg.keep()+margin).Microseconds()
-	for n < len(l.s.log)-1 && l.s.log[n].stamp <= old {
-		n++
-	}
-	l.s.log = slices.Delete(l.s.log, 0, n)
 }

@@ -41,6 +41,13 @@ func (c *calendar) edges(t time.Time) string {
 	return c.text
 }
 
+// Day is the day of a zone that an instant lies in, from ≤ t < to, as a calendar
+// window counts it.
+func Day(zone *time.Location, t time.Time) (from, to time.Time) {
+	edges := dayEdges(zone, t, 0, 2)
+	return edges[0], edges[1]
+}
+
 // dayEdges are the first instants of the days around t in a zone, from before
 // days ago to after days ahead. A date that the zone skipped has none.
 func dayEdges(zone *time.Location, t time.Time, before, after int) []time.Time {

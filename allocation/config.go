@@ -50,6 +50,10 @@ type Config struct {
 	Gateway    bool
 	Quarantine QuarantineConfig
 
+	// Require: imported endpoints are candidates until a check found them to be
+	// so. nil: what is imported serves at once.
+	Require *Require
+
 	AllowPrivate bool   // endpoints may be private or loopback addresses
 	Format       string // of imported lists: FormatAuto (default), FormatUserFirst
 }
@@ -124,6 +128,9 @@ func (c Config) faults() error {
 	}
 	if c.Quarantine.Max < c.Quarantine.Base {
 		wrong("quarantine max %s is below base %s", c.Quarantine.Max, c.Quarantine.Base)
+	}
+	if r := c.Require; r != nil && (r.MaxLatency < 0 || r.MaxLatency > maxDuration) {
+		wrong("require max_latency %s is out of range: use a duration above 0, or 0 for any", r.MaxLatency)
 	}
 	if b := c.Quarantine.BlameTargetAbove; !(b > 0 && b <= 1) {
 		wrong("blame_target_above %v is out of range: use a share above 0, up to 1 (1 never blames a target)", b)

@@ -14,12 +14,16 @@ import (
 
 // The states of an endpoint; doc.go draws them.
 const (
+	Candidate   = "candidate" // waits for a check, see Config.Require
 	Active      = "active"
 	Probation   = "probation"
 	Quarantined = "quarantined"
 	AuthFailed  = "auth_failed"
 	Disabled    = "disabled"
 )
+
+// States are all of them, in the order of the constants.
+var States = []string{Candidate, Active, Probation, Quarantined, AuthFailed, Disabled}
 
 // An Endpoint is one proxy of a pool as a person may see it: it has no password.
 type Endpoint struct {
@@ -39,6 +43,10 @@ type Endpoint struct {
 	Count    int64 // recorded allocations, over removal and return
 	Handicap int64 // what makes it level with the others: Count + Handicap is its score
 	InFlight int64 // least-busy: leases
+
+	Checked time.Time // of Verdict; zero: never
+	Verdict *Verdict  // of the last check; nil: there was none
+	Exits   []Exit    // addresses that the judge saw, the latest first; 16 at most
 }
 
 // health is the JSON of field s:ID, version 1.
@@ -69,24 +77,9 @@ func (p *Pools) List(ctx context.Context, pool string) ([]Endpoint, error) {
 	if err != nil {
 		return nil, failed("list", pool, err)
 	}
-	all := map[string]*stored{}
-	var cursor uint64
-	for {
-		page, next, err := p.rdb.HScan(ctx, keysOf(pool).prefix+"endpoints", cursor, "", scanPage).Result()
-		if err != nil {
-			return nil, failed("list", pool, err)
-		}
-		for i := 0; i+1 < len(page); i += 2 {
-			if kind, id, ok := strings.Cut(page[i], ":"); ok {
-				if all[id] == nil {
-					all[id] = &stored{}
-				}
-				all[id].set(kind, page[i+1])
-			}
-		}
-		if cursor = next; cursor == 0 {
-			break
-		}
+	all, err := p.scan(ctx, pool)
+	if err != nil {
+		return nil, failed("list", pool, err)
 	}
 	out := make([]Endpoint, 0, len(all))
 	for id, f := range all {
@@ -104,8 +97,34 @@ func (p *Pools) List(ctx context.Context, pool string) ([]Endpoint, error) {
 	return out, nil
 }
 
+// scan reads all of a pool's endpoints, and what is left of removed ones.
+func (p *Pools) scan(ctx context.Context, pool string) (map[string]*stored, error) {
+	all := map[string]*stored{}
+	var cursor uint64
+	for {
+		page, next, err := p.rdb.HScan(ctx, keysOf(pool).prefix+"endpoints", cursor, "", scanPage).Result()
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; i+1 < len(page); i += 2 {
+			if kind, id, ok := strings.Cut(page[i], ":"); ok {
+				if all[id] == nil {
+					all[id] = &stored{}
+				}
+				all[id].set(kind, page[i+1])
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return all, nil
+		}
+	}
+}
+
 // stored are an endpoint's fields as they stand in Redis.
-type stored struct{ url, count, handicap, health, inFlight string }
+type stored struct{ url, count, handicap, health, inFlight, verdict, exits string }
+
+// storedKinds are the fields of one endpoint that stored holds.
+var storedKinds = []string{"u", "c", "h", "s", "f", "v", "x"}
 
 func (s *stored) set(kind, value string) {
 	switch kind {
@@ -119,6 +138,10 @@ func (s *stored) set(kind, value string) {
 		s.health = value
 	case "f":
 		s.inFlight = value
+	case "v":
+		s.verdict = value
+	case "x":
+		s.exits = value
 	}
 }
 
@@ -139,6 +162,15 @@ func (s *stored) endpoint(id string, now time.Time) (Endpoint, error) {
 		if *n.into, err = strconv.ParseInt(n.text, 10, 64); err != nil {
 			return Endpoint{}, fmt.Errorf("the stored numbers of %s are broken: %w", id, err)
 		}
+	}
+	if e.Verdict, err = readVerdict(s.verdict); err != nil {
+		return Endpoint{}, fmt.Errorf("the stored verdict of %s is broken: %w", id, err)
+	}
+	if e.Verdict != nil {
+		e.Checked = e.Verdict.At
+	}
+	if e.Exits, err = readExits(s.exits); err != nil {
+		return Endpoint{}, fmt.Errorf("the stored exits of %s are broken: %w", id, err)
 	}
 	if s.health == "" {
 		return e, nil

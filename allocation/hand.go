@@ -10,8 +10,8 @@ import (
 var (
 	// ErrDuration: a quarantine by hand that is not from 1 ms to a year.
 	ErrDuration = errors.New("a quarantine lasts from 1ms to 8760h")
-	// ErrHeld: the endpoint is auth_failed or disabled; only Restore or Remove ends that.
-	ErrHeld = errors.New("the endpoint is auth_failed or disabled and waits for a restore already")
+	// ErrHeld: the endpoint is auth_failed, disabled or a candidate; a quarantine would bring it back by itself.
+	ErrHeld = errors.New("the endpoint is auth_failed, disabled or a candidate, and is out already until a restore or a check")
 )
 
 // Quarantine takes an endpoint out for d, from now.
@@ -23,25 +23,10 @@ func (p *Pools) Quarantine(ctx context.Context, pool, id string, d time.Duration
 }
 
 // Restore brings an endpoint back, on probation, and lifts its bans; nothing
-// when it serves everywhere already.
+// when it serves everywhere already. A candidate serves on a person's word until
+// its next check.
 func (p *Pools) Restore(ctx context.Context, pool, id string) error {
-	if _, err := p.pool(pool); err != nil {
-		return failed("restore", pool, err)
-	}
-	now, err := p.now(ctx)
-	if err != nil {
-		return failed("restore", pool, err)
-	}
-	names, err := p.targetNames(ctx, pool, now)
-	if err != nil {
-		return failed("restore", pool, err)
-	}
-	k := keysOf(pool)
-	banned := make([]string, len(names))
-	for i, name := range names {
-		banned[i] = k.target(name)
-	}
-	return p.hand(ctx, pool, id, "restore", banned)
+	return p.handAndBans(ctx, pool, id, "restore")
 }
 
 // Disable takes an endpoint out until Restore.
@@ -50,9 +35,21 @@ func (p *Pools) Disable(ctx context.Context, pool, id string) error {
 }
 
 // Remove takes an endpoint out of the pool. Its count is kept for its return by
-// Import; its health is not.
+// Import or Sync; its health is not. Leases that are out end as they would have.
 func (p *Pools) Remove(ctx context.Context, pool, id string) error {
-	return p.hand(ctx, pool, id, "remove", nil)
+	return p.handAndBans(ctx, pool, id, "remove")
+}
+
+// handAndBans is hand with the keys of all targets that may have banned the endpoint.
+func (p *Pools) handAndBans(ctx context.Context, pool, id, verb string) error {
+	if _, err := p.pool(pool); err != nil {
+		return failed(verb, pool, err)
+	}
+	banned, err := p.targetKeys(ctx, pool)
+	if err != nil {
+		return failed(verb, pool, err)
+	}
+	return p.hand(ctx, pool, id, verb, banned)
 }
 
 func (p *Pools) hand(ctx context.Context, pool, id, verb string, more []string, args ...any) error {
@@ -60,7 +57,7 @@ func (p *Pools) hand(ctx context.Context, pool, id, verb string, more []string, 
 	if err != nil {
 		return failed(verb, pool, err)
 	}
-	reply, err := p.run(ctx, handScript, append(keysOf(pool).members("held", "gone"), more...), append([]any{c.start(), id, verb}, args...)...)
+	reply, err := p.run(ctx, handScript, append(keysOf(pool).members("held", "gone", "checks", "names"), more...), append([]any{c.start(), id, verb}, args...)...)
 	if err != nil {
 		return failed(verb, pool, err)
 	}

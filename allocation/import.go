@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/url"
 	"strconv"
@@ -21,19 +22,22 @@ const importChunk = 500
 // Import reads a list as ParseList does and adds its endpoints to a pool while
 // it reads. A line that is not an endpoint is given to reject (which may be
 // nil) and counted; the rest is imported. What was imported before an error stays.
+// What came by Import stays in the pool until Remove, whatever a list says that
+// Sync follows.
 func (p *Pools) Import(ctx context.Context, pool string, r io.Reader, reject func(line int, err error)) (ImportResult, error) {
 	var result ImportResult
 	c, err := p.pool(pool)
 	if err != nil {
 		return result, failed("import", pool, err)
 	}
-	args := []any{c.start()}
+	args := c.importing("", 0)
+	own := len(args)
 	flush := func() {
-		if err != nil || len(args) == 1 {
+		if err != nil || len(args) == own {
 			return
 		}
-		err = p.importChunk(ctx, pool, args, &result)
-		args = args[:1]
+		err = p.importChunk(ctx, keysOf(pool).imports(""), args, &result)
+		args = args[:own]
 	}
 	readErr := ParseList(stopper{ctx, r, &err}, ListOptions{Format: c.Format, AllowPrivate: c.AllowPrivate},
 		func(line int, u *url.URL, fault error) {
@@ -44,7 +48,7 @@ func (p *Pools) Import(ctx context.Context, pool string, r io.Reader, reject fun
 				}
 				return
 			}
-			if args = append(args, ID(u), u.String()); len(args) > 2*importChunk {
+			if args = append(args, ID(u), u.String()); len(args) >= own+2*importChunk {
 				flush()
 			}
 		})
@@ -60,10 +64,34 @@ func (p *Pools) Import(ctx context.Context, pool string, r io.Reader, reject fun
 	return result, nil
 }
 
-func (p *Pools) importChunk(ctx context.Context, pool string, args []any, result *ImportResult) error {
-	reply, err := p.run(ctx, importScript, keysOf(pool).members("held", "gone"), args...)
+// importing are the arguments of import.lua before the endpoints.
+func (c *bound) importing(list string, reading int64) []any {
+	waits := ""
+	if c.Require != nil {
+		waits = Candidate
+	}
+	return []any{c.start(), waits, list, reading}
+}
+
+// imports are the keys of import.lua; by hand there is no list, and its key is left out.
+func (k keys) imports(list string) []string {
+	names := k.members("held", "gone", "checks", "names")
+	if list != "" {
+		names = append(names, k.prefix+"source:"+list)
+	}
+	return names
+}
+
+// errOvertaken: a later reading of the list has been gone through meanwhile.
+var errOvertaken = errors.New("a later reading of the list was taken over meanwhile, by this process or another: nothing is left to do")
+
+func (p *Pools) importChunk(ctx context.Context, names []string, args []any, result *ImportResult) error {
+	reply, err := p.run(ctx, importScript, names, args...)
 	if err != nil {
 		return err
+	}
+	if reply == "overtaken" {
+		return errOvertaken
 	}
 	f, err := texts(reply, 3)
 	if err != nil {

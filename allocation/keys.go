@@ -8,12 +8,17 @@ import (
 
 // Keys of one pool, all in one slot:
 //
-//	fw:{pool:NAME}:endpoints   HASH  u:ID url, c:ID count, h:ID handicap, s:ID health (JSON), t:ID turn, f:ID in flight, last, pass
+//	fw:{pool:NAME}:endpoints   HASH  u:ID url, c:ID count, h:ID handicap, s:ID health (JSON), t:ID turn, f:ID in flight,
+//	                                 v:ID verdict (JSON), x:ID exits (JSON, at most 16), o:ID lists it came from, last, pass
 //	fw:{pool:NAME}:ready       ZSET  eligible endpoints by count + handicap
 //	fw:{pool:NAME}:deck        ZSET  the same by turn, for shuffled
 //	fw:{pool:NAME}:busy        ZSET  the same by leases in flight, for least-busy
 //	fw:{pool:NAME}:parked      ZSET  quarantined endpoints by the end of it, µs
-//	fw:{pool:NAME}:held        ZSET  auth_failed (1) and disabled (2) endpoints
+//	fw:{pool:NAME}:held        ZSET  auth_failed (1), disabled (2) and candidate (3) endpoints
+//	fw:{pool:NAME}:checks      ZSET  those to be checked by the last check, µs; 0 a candidate without one, 1 another without one
+//	fw:{pool:NAME}:names       ZSET  all endpoints, score 0, for pages in the order of IDs
+//	fw:{pool:NAME}:source:H    ZSET  endpoints of the followed list with digest H by the reading that saw them last; *, ! readings
+//	fw:{pool:NAME}:call:P-N    STRING  the last reply of the Nth call under way at a time in process P; a minute
 //	fw:{pool:NAME}:gone        ZSET  removed endpoints whose counts are kept, by the instant, µs; at most 100,000
 //	fw:{pool:NAME}:leases      ZSET  "token endpoint" by the lease's end, µs
 //	fw:{pool:NAME}:sticky:H    STRING  the endpoint of the key with digest H; expires

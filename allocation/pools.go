@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,9 +16,15 @@ import (
 // use; any number of them, in any number of processes, share the same pools.
 type Pools struct {
 	rdb   redis.UniversalClient
-	pools map[string]Config
-	desks map[string]*desk
+	pools atomic.Pointer[map[string]*bound]
 	clock func() time.Time // nil: Redis's own
+}
+
+// bound is a pool's config and what this process needs for its calls.
+type bound struct {
+	Config
+	desk  *desk
+	calls *calls
 }
 
 // An Option changes how New builds.
@@ -29,21 +36,10 @@ func WithClock(now func() time.Time) Option { return func(p *Pools) { p.clock = 
 // New checks the configs and builds Pools on rdb; it does no I/O. The error
 // joins everything that is wrong.
 func New(rdb redis.UniversalClient, pools []Config, opts ...Option) (*Pools, error) {
-	p := &Pools{rdb: rdb, pools: make(map[string]Config, len(pools)), desks: make(map[string]*desk, len(pools))}
-	var faults []error
-	for _, c := range pools {
-		c = c.withDefaults()
-		if err := c.faults(); err != nil {
-			faults = append(faults, err)
-		}
-		if _, twice := p.pools[c.Name]; twice {
-			faults = append(faults, fmt.Errorf("pool %q: the name is there twice", c.Name))
-		}
-		p.pools[c.Name] = c
-		p.desks[c.Name] = p.newDesk(c)
-	}
-	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("allocation: %w", err)
+	p := &Pools{rdb: rdb}
+	p.pools.Store(&map[string]*bound{})
+	if err := p.Reload(pools); err != nil {
+		return nil, err
 	}
 	for _, o := range opts {
 		o(p)
@@ -51,13 +47,46 @@ func New(rdb redis.UniversalClient, pools []Config, opts ...Option) (*Pools, err
 	return p, nil
 }
 
+// Reload replaces all configs; it does no I/O. What the pools hold in Redis
+// stays, and is read by the new policy from the next call on. A changed Require
+// reaches those who were judged before it with Fit. On an error nothing changes.
+func (p *Pools) Reload(pools []Config) error {
+	old := *p.pools.Load()
+	next := make(map[string]*bound, len(pools))
+	var faults []error
+	for _, c := range pools {
+		c = c.withDefaults()
+		if err := c.faults(); err != nil {
+			faults = append(faults, err)
+		}
+		if _, twice := next[c.Name]; twice {
+			faults = append(faults, fmt.Errorf("pool %q: the name is there twice", c.Name))
+		}
+		b := &bound{Config: c}
+		if was, ok := old[c.Name]; ok {
+			b.desk, b.calls = was.desk, was.calls
+		} else {
+			b.desk, b.calls = p.newDesk(c.Name), newCalls()
+		}
+		next[c.Name] = b
+	}
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("allocation: %w", err)
+	}
+	p.pools.Store(&next)
+	return nil
+}
+
 // Names gives the pools' names, sorted.
-func (p *Pools) Names() []string { return slices.Sorted(maps.Keys(p.pools)) }
+func (p *Pools) Names() []string { return slices.Sorted(maps.Keys(*p.pools.Load())) }
 
 // Config gives a pool's config with its defaults filled in.
 func (p *Pools) Config(pool string) (Config, bool) {
-	c, ok := p.pools[pool]
-	return c, ok
+	b, ok := (*p.pools.Load())[pool]
+	if !ok {
+		return Config{}, false
+	}
+	return b.Config, true
 }
 
 var (
@@ -67,18 +96,19 @@ var (
 	ErrUnknownEndpoint = errors.New("unknown endpoint")
 )
 
-// pool finds a pool's config.
-func (p *Pools) pool(name string) (Config, error) {
-	c, ok := p.pools[name]
+// pool finds a pool.
+func (p *Pools) pool(name string) (*bound, error) {
+	b, ok := (*p.pools.Load())[name]
 	if !ok {
-		return c, fmt.Errorf("%w: the config has %q", ErrUnknownPool, p.Names())
+		return nil, fmt.Errorf("%w: the config has %q", ErrUnknownPool, p.Names())
 	}
-	return c, nil
+	return b, nil
 }
 
-func (p *Pools) newDesk(c Config) *desk {
+func (p *Pools) newDesk(pool string) *desk {
 	return &desk{
-		send: func(ctx context.Context, asked []*ask) { p.takeAll(ctx, c, asked) },
+		// The config may have changed since the take was asked for.
+		send: func(ctx context.Context, asked []*ask) { p.takeAll(ctx, pool, asked) },
 		// When this fails too, the lease ends by itself.
 		drop: func(ctx context.Context, a Allocation) {
 			_ = p.Report(ctx, Report{Pool: a.Pool, ID: a.ID, Lease: a.Lease, Outcome: Cancelled})

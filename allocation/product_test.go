@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -73,6 +74,52 @@ func walk(t *testing.T, b *bench) {
 		t.Errorf("listed are %+v", l)
 	}
 	_ = b.targets()
+	walkChecks(t, b)
+}
+
+// walkChecks uses every call about lists and checks.
+func walkChecks(t *testing.T, b *bench) {
+	t.Helper()
+	const old, next = "http://u:p@followed.example:80", "http://followed-too.example:80"
+	ctx := t.Context()
+	require := &allocation.Require{HTTPS: true}
+	strict := b.another(allocation.Config{Require: require})
+	r, err := strict.Sync(ctx, b.pool, "a list", strings.NewReader(old), nil)
+	b.must(err)
+	if r.Accepted != 1 || b.state().Candidates != 1 {
+		t.Errorf("followed: %+v, %+v", r, b.state())
+	}
+	who, err := strict.Candidates(ctx, b.pool, 1)
+	b.must(err)
+	if len(who) != 1 || who[0].ID != "http://u@followed.example:80" || who[0].URL.String() != old {
+		t.Fatalf("to be checked: %+v", who)
+	}
+	e, err := strict.Judge(ctx, b.pool, who[0].ID, allocation.Verdict{OK: true, HTTPS: true, Exit: netip.MustParseAddr("203.0.113.7")})
+	b.must(err)
+	if e.State != allocation.Probation || !e.Checked.Equal(b.clock.read()) {
+		t.Errorf("judged: %+v", e)
+	}
+	_, err = strict.Judge(ctx, b.pool, who[0].ID, allocation.Verdict{OK: true})
+	b.must(err)
+	moved, err := b.pools.Fit(ctx, b.pool)
+	b.must(err)
+	if moved != 1 {
+		t.Errorf("%d moved, want 1", moved)
+	}
+	groups, err := b.pools.Exits(ctx, b.pool)
+	b.must(err)
+	page, err := b.pools.ListPage(ctx, b.pool, allocation.Page{State: allocation.Probation, Limit: 10})
+	b.must(err)
+	if len(groups) != 1 || len(page.Endpoints) == 0 {
+		t.Errorf("exits %+v, page %+v", groups, page)
+	}
+	r, err = strict.Sync(ctx, b.pool, "a list", strings.NewReader(next), nil)
+	b.must(err)
+	retired, err := strict.Retire(ctx, b.pool, "a list")
+	b.must(err)
+	if r.Retired != 1 || retired != 1 || b.state().Total != 4 {
+		t.Errorf("retired %+v, then %d: %+v", r, retired, b.state())
+	}
 }
 
 func TestMiniredis(t *testing.T) {
@@ -132,7 +179,7 @@ func (s *spy) note(cmd redis.Cmder) {
 		for _, k := range args[3 : 3+n] {
 			s.keys[fmt.Sprint(k)] = true
 		}
-	case "hscan", "zrangebyscore", "zrem":
+	case "hscan", "hmget", "zcard", "zrangebyscore", "zrangebylex", "zrem":
 		s.keys[fmt.Sprint(args[1])] = true
 	}
 }
@@ -158,7 +205,7 @@ func (s *spy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 // are declared, and all that it leaves behind are of the documented names.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	name := regexp.MustCompile(`^fw:\{pool:[^{}]+\}:(endpoints|ready|deck|busy|parked|held|gone|leases|targets|(sticky|target|bad|good|strikes):[0-9a-f]{24})$`)
+	name := regexp.MustCompile(`^fw:\{pool:[^{}]+\}:(endpoints|ready|deck|busy|parked|held|gone|leases|targets|checks|names|call:[0-9a-f]{24}-[0-9]+|(sticky|target|bad|good|strikes|source):[0-9a-f]{24})$`)
 	for _, policy := range allPolicies {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Outcome is what became of a request through an endpoint.
@@ -77,20 +79,7 @@ func (p *Pools) Report(ctx context.Context, r Report) error {
 	if err != nil {
 		return failed("report", r.Pool, err)
 	}
-	need := 1
-	if c.Gateway {
-		need = gatewayFailures
-	}
-	k, target := keysOf(r.Pool), targetName(r.Target)
-	names := k.members("held", "leases")
-	if target != "" {
-		d := digest(target)
-		names = append(names, k.prefix+"target:"+d, k.prefix+"bad:"+d, k.prefix+"good:"+d, k.prefix+"strikes:"+d, k.prefix+"targets")
-	}
-	least := min(max(r.RetryAfter, 0), longestAsked)
-	reply, err := p.run(ctx, reportScript, names, c.start(), r.ID, r.Lease, effect, string(r.Outcome),
-		c.Quarantine.Base.Microseconds(), c.Quarantine.Max.Microseconds(), least.Microseconds(),
-		need, c.Quarantine.BlameTargetAbove, target)
+	reply, err := p.outcome(ctx, reportScript, c, targetName(r.Target), r.ID, effect, string(r.Outcome), r.RetryAfter, r.Lease)
 	if err != nil {
 		return failed("report", r.Pool, err)
 	}
@@ -101,4 +90,24 @@ func (p *Pools) Report(ctx context.Context, r Report) error {
 		return failed("report", r.Pool, fmt.Errorf("%w %q", ErrUnknownEndpoint, r.ID))
 	}
 	return failed("report", r.Pool, fmt.Errorf("unexpected reply %v", reply))
+}
+
+// outcome runs a script that follows outcome.lua.
+func (p *Pools) outcome(ctx context.Context, s *redis.Script, c *bound, target, id, effect, why string, least time.Duration, more ...any) (any, error) {
+	need := 1
+	if c.Gateway {
+		need = gatewayFailures
+	}
+	this := c.calls.lend()
+	defer c.calls.back(this)
+	k := keysOf(c.Name)
+	names := k.members("held", "leases", "checks", this.name)
+	if target != "" {
+		d := digest(target)
+		names = append(names, k.prefix+"target:"+d, k.prefix+"bad:"+d, k.prefix+"good:"+d, k.prefix+"strikes:"+d, k.prefix+"targets")
+	}
+	args := append([]any{c.start(), this.number, id, effect, why,
+		c.Quarantine.Base.Microseconds(), c.Quarantine.Max.Microseconds(), min(max(least, 0), longestAsked).Microseconds(),
+		need, c.Quarantine.BlameTargetAbove, target}, more...)
+	return p.run(ctx, s, names, args...)
 }

@@ -29,18 +29,24 @@ func script(parts ...string) *redis.Script {
 }
 
 var (
-	importScript = script("clock", "membership", "import")
-	reportScript = script("clock", "membership", "lease", "report")
-	handScript   = script("clock", "membership", "hand")
-	stateScript  = script("clock", "state")
+	importScript     = script("clock", "membership", "import")
+	sourceScript     = script("clock", "source")
+	sweepScript      = script("clock", "membership", "retire", "sweep")
+	reportScript     = script("clock", "membership", "again", "lease", "outcome", "report")
+	judgeScript      = script("clock", "membership", "candidate", "again", "lease", "outcome", "judge")
+	fitScript        = script("clock", "membership", "candidate", "fit")
+	candidatesScript = script("clock", "candidates")
+	handScript       = script("clock", "membership", "retire", "hand")
+	stateScript      = script("clock", "state")
+	indexScript      = script("clock", "index")
 
 	takeScripts = map[string]*redis.Script{
-		LeastUsed: script("clock", "membership", "choose", "pick_least_used", "take"),
-		Random:    script("clock", "membership", "choose", "pick_random", "take"),
-		NoRepeat:  script("clock", "membership", "choose", "pick_no_repeat", "take"),
-		Shuffled:  script("clock", "membership", "choose", "pick_shuffled", "take"),
-		LeastBusy: script("clock", "membership", "choose", "lease", "pick_least_busy", "take"),
-		Sticky:    script("clock", "membership", "choose", "pick_sticky", "take"),
+		LeastUsed: script("clock", "membership", "again", "choose", "pick_least_used", "take"),
+		Random:    script("clock", "membership", "again", "choose", "pick_random", "take"),
+		NoRepeat:  script("clock", "membership", "again", "choose", "pick_no_repeat", "take"),
+		Shuffled:  script("clock", "membership", "again", "choose", "pick_shuffled", "take"),
+		LeastBusy: script("clock", "membership", "again", "choose", "lease", "pick_least_busy", "take"),
+		Sticky:    script("clock", "membership", "again", "choose", "pick_sticky", "take"),
 	}
 )
 

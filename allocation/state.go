@@ -8,9 +8,9 @@ import (
 
 // State is a pool in numbers.
 type State struct {
-	Name, Policy                                       string
-	Total, Eligible, Quarantined, AuthFailed, Disabled int
-	NextEligible                                       time.Time // the next end of a quarantine; zero when none is
+	Name, Policy                                                   string
+	Total, Eligible, Quarantined, AuthFailed, Disabled, Candidates int
+	NextEligible                                                   time.Time // the next end of a quarantine; zero when none is
 }
 
 // State counts a pool's endpoints.
@@ -29,13 +29,13 @@ func (p *Pools) State(ctx context.Context, pool string) (State, error) {
 		return State{}, failed("state", pool, err)
 	}
 	s := State{Name: pool, Policy: c.Policy}
-	for i, n := range []*int{&s.Eligible, &s.Quarantined, &s.AuthFailed, &s.Disabled} {
+	for i, n := range []*int{&s.Eligible, &s.Quarantined, &s.AuthFailed, &s.Disabled, &s.Candidates} {
 		if *n, err = strconv.Atoi(f[i]); err != nil {
 			return State{}, failed("state", pool, err)
 		}
 		s.Total += *n
 	}
-	if s.NextEligible, err = instant(f[4]); err != nil {
+	if s.NextEligible, err = instant(f[5]); err != nil {
 		return State{}, failed("state", pool, err)
 	}
 	return s, nil

@@ -24,6 +24,9 @@ type Allocation struct {
 	URL      *url.URL // with credentials: never to be logged
 	Count    int64    // recorded allocations of this endpoint, this one included
 	Lease    string   // least-busy: the token that Report releases; else ""
+	// PublicOnly: the pool allows no private addresses. Whoever dials must see to
+	// it, for a host name may stand for any address by then.
+	PublicOnly bool
 }
 
 // An EmptyError says that nothing is eligible now, and when something will be.
@@ -60,10 +63,11 @@ var ErrAlone = errors.New("only the endpoint of the last allocation is eligible,
 // together. A context that ends while Redis picks leaves the allocation counted;
 // its lease is released.
 func (p *Pools) Take(ctx context.Context, pool string, t TakeOptions) (Allocation, error) {
-	if _, err := p.pool(pool); err != nil {
+	b, err := p.pool(pool)
+	if err != nil {
 		return Allocation{}, failed("take", pool, err)
 	}
-	a, err := p.desks[pool].take(ctx, t)
+	a, err := b.desk.take(ctx, t)
 	if err != nil {
 		return Allocation{}, failed("take", pool, err)
 	}
@@ -71,8 +75,12 @@ func (p *Pools) Take(ctx context.Context, pool string, t TakeOptions) (Allocatio
 }
 
 // takeAll picks for all of asked in one script and answers each.
-func (p *Pools) takeAll(ctx context.Context, c Config, asked []*ask) {
-	reply, err := p.callTake(ctx, c, asked)
+func (p *Pools) takeAll(ctx context.Context, pool string, asked []*ask) {
+	c, err := p.pool(pool)
+	var reply any
+	if err == nil {
+		reply, err = p.callTake(ctx, c, asked)
+	}
 	replies, ok := reply.([]any)
 	if err == nil && (!ok || len(replies) != len(asked)) {
 		err = fmt.Errorf("unexpected reply of %T, want a list of %d", reply, len(asked))
@@ -86,9 +94,11 @@ func (p *Pools) takeAll(ctx context.Context, c Config, asked []*ask) {
 	}
 }
 
-func (p *Pools) callTake(ctx context.Context, c Config, asked []*ask) (any, error) {
+func (p *Pools) callTake(ctx context.Context, c *bound, asked []*ask) (any, error) {
+	this := c.calls.lend()
+	defer c.calls.back(this)
 	k := keysOf(c.Name)
-	names := k.members()
+	names := k.members(this.name)
 	place := func(name string) int {
 		i := slices.Index(names, name)
 		if i < 0 {
@@ -96,7 +106,7 @@ func (p *Pools) callTake(ctx context.Context, c Config, asked []*ask) (any, erro
 		}
 		return i + 1
 	}
-	args := []any{c.start(), "", ""}
+	args := []any{c.start(), "", "", this.number}
 	switch c.Policy {
 	case NoRepeat:
 		args[1] = c.Alone
@@ -122,7 +132,7 @@ func (p *Pools) callTake(ctx context.Context, c Config, asked []*ask) (any, erro
 }
 
 // taken reads one take's part of the reply of take.lua.
-func taken(c Config, target string, reply any) (Allocation, error) {
+func taken(c *bound, target string, reply any) (Allocation, error) {
 	if list, ok := reply.([]any); ok && len(list) == 3 {
 		f, err := texts(reply, 3)
 		if err != nil {
@@ -134,19 +144,24 @@ func taken(c Config, target string, reply any) (Allocation, error) {
 	if err != nil {
 		return Allocation{}, err
 	}
-	u, err := url.Parse(f[1])
-	if err != nil { // the cause would quote the URL
-		return Allocation{}, fmt.Errorf("the stored URL of %s is broken: import it again", f[0])
+	return c.allocation(f[0], f[1], f[2], f[3])
+}
+
+// allocation makes an Allocation of what a script gave.
+func (c *bound) allocation(id, raw, count, lease string) (Allocation, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" { // the cause would quote the URL
+		return Allocation{}, fmt.Errorf("the stored URL of %s is gone or broken: import it again", id)
 	}
-	count, err := strconv.ParseInt(f[2], 10, 64)
+	n, err := strconv.ParseInt(count, 10, 64)
 	if err != nil {
-		return Allocation{}, fmt.Errorf("the stored count of %s is broken: %w", f[0], err)
+		return Allocation{}, fmt.Errorf("the stored count of %s is broken: %w", id, err)
 	}
-	return Allocation{Pool: c.Name, ID: f[0], URL: u, Count: count, Lease: f[3]}, nil
+	return Allocation{Pool: c.Name, ID: id, URL: u, Count: n, Lease: lease, PublicOnly: !c.AllowPrivate}, nil
 }
 
 // emptied makes the error of a take that gave nothing.
-func emptied(c Config, target, wait, reason string) error {
+func emptied(c *bound, target, wait, reason string) error {
 	e := &EmptyError{Pool: c.Name, Busy: reason == "busy"}
 	if reason == "alone" && c.Alone == AloneStop {
 		return ErrAlone

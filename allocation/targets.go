@@ -113,6 +113,24 @@ func (p *Pools) targetNames(ctx context.Context, pool string, now time.Time) ([]
 	return p.rdb.ZRangeByScore(ctx, keysOf(pool).prefix+"targets", after(now)).Result()
 }
 
+// targetKeys are the keys of targets that may hold a ban.
+func (p *Pools) targetKeys(ctx context.Context, pool string) ([]string, error) {
+	now, err := p.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, err := p.targetNames(ctx, pool, now)
+	if err != nil {
+		return nil, err
+	}
+	k := keysOf(pool)
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = k.target(name)
+	}
+	return out, nil
+}
+
 func after(now time.Time) *redis.ZRangeBy {
 	return &redis.ZRangeBy{Min: "(" + strconv.FormatInt(now.UnixMicro(), 10), Max: "+inf"}
 }

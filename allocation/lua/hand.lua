@@ -1,16 +1,15 @@
--- hand: what a person does to one endpoint. Put after clock and membership.
+-- hand: what a person does to one endpoint. Put after clock, membership and retire.
 --
--- KEYS[1..5]  as in membership.lua; KEYS[6] held, KEYS[7] gone as in import.lua
--- KEYS[8..]   restore: target ZSETs (take.lua) with bans to be lifted
+-- KEYS[1..5]  as in membership.lua; KEYS[6] held, KEYS[7] gone, KEYS[8] checks, KEYS[9] names as in import.lua
+-- KEYS[10..]  restore, remove: target ZSETs (take.lua) with bans to be lifted
 -- ARGV[1..3]  now, seed, start
 -- ARGV[4]     id
 -- ARGV[5]     quarantine, restore, disable or remove
 -- ARGV[6]     quarantine: its length in microseconds
--- reply       "ok", "unknown" (no such endpoint), or "held" (it waits for a restore already)
+-- reply       "ok", "unknown" (no such endpoint), or "held" (it is out until something else ends that)
 -- cost        O(log n)
 
-local HELD, GONE = KEYS[6], KEYS[7]
-local KEPT = 100000 -- counts of removed endpoints that are kept; the oldest go first
+local HELD, GONE, CHECKS, NAMES = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local id, verb = ARGV[4], ARGV[5]
 
 return_due(16) -- so that the floor is theirs too
@@ -26,29 +25,21 @@ if verb == 'quarantine' then
   record.since = exact(now())
   park(id, record, now() + tonumber(ARGV[6]))
 elseif verb == 'restore' then
-  for i = 8, #KEYS do call('ZREM', KEYS[i], id) end
+  for i = 10, #KEYS do call('ZREM', KEYS[i], id) end
   if held or record.state == 'quarantined' then
     call('ZREM', HELD, id)
+    call('ZADD', CHECKS, 'NX', 1, id)
     unpark(id, record, 'probation')
   end
 elseif verb == 'disable' then
   leave(id)
   call('ZREM', PARKED, id)
+  call('ZREM', CHECKS, id)
   call('ZADD', HELD, 2, id)
   record.state, record.why, record.target, record.ends = 'disabled', 'by hand', nil, nil
   record.since = exact(now())
   keep(id, record)
 else
-  leave(id)
-  call('ZREM', PARKED, id)
-  call('ZREM', HELD, id)
-  call('HDEL', ENDPOINTS, 'u:' .. id, 'h:' .. id, 's:' .. id, 't:' .. id)
-  call('ZADD', GONE, exact(now()), id)
-  if call('ZCARD', GONE) > KEPT then
-    for _, old in ipairs(call('ZRANGE', GONE, 0, 1)) do
-      call('ZREM', GONE, old)
-      call('HDEL', ENDPOINTS, 'c:' .. old, 'f:' .. old)
-    end
-  end
+  retire(id, HELD, GONE, CHECKS, NAMES, 10)
 end
 return 'ok'

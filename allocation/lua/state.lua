@@ -2,7 +2,7 @@
 --
 -- KEYS[1] ready, KEYS[2] parked, KEYS[3] held
 -- ARGV[1..2]  now, seed
--- reply       {eligible, quarantined, auth_failed, disabled, next return in microseconds or "", now in microseconds};
+-- reply       {eligible, quarantined, auth_failed, disabled, candidates, next return in microseconds or ""};
 --             one whose quarantine is over is eligible: the next take will see it
 -- cost        O(log n)
 
@@ -13,6 +13,6 @@ return {
   call('ZCARD', KEYS[2]) - due,
   call('ZCOUNT', KEYS[3], 1, 1),
   call('ZCOUNT', KEYS[3], 2, 2),
+  call('ZCOUNT', KEYS[3], 3, 3),
   following[2] and exact(tonumber(following[2])) or '',
-  exact(now()),
 }

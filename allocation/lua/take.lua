@@ -1,17 +1,37 @@
 -- take: picks eligible endpoints, one for each take, and counts the allocations.
--- Put after clock, membership, choose and one pick_*.lua. The takes of one call
+-- Put after clock, membership, again, choose and one pick_*.lua. The takes of one call
 -- are made one after another, as if each had come alone.
 --
--- KEYS[1..5]  as in membership.lua; after them what the takes name
+-- KEYS[1..5]  as in membership.lua
+-- KEYS[6]     STRING of the call, as in again.lua
+-- KEYS[7..]   what the takes name
 -- ARGV[1..3]  now, seed, start
 -- ARGV[4..5]  the policy's own
--- ARGV[6..]   three for each take:
+-- ARGV[6]     number of the call
+-- ARGV[7..]   three for each take:
 --             place in KEYS of its target ZSET (endpoint -> end of its ban, * -> end of the target's pause), or 0
 --             place in KEYS of the policy's own key, or 0
 --             token of a lease, or ""
 -- reply       for each take {id, url, count, lease}, or {"", microseconds to the next chance or "", reason}
 --             reason: "" none eligible, "target" paused, or what the policy says
 -- cost        O(log n) a take; at most 16 ended quarantines are returned
+
+-- Kept of a reply is what cannot be looked up again, a line for each take; no URL, for it has a password.
+local function again(text)
+  local replies = {}
+  for line in string.gmatch(text, '([^\n]*)\n') do
+    local id, number, word = string.match(line, '^(.-)\t(.-)\t(.*)$')
+    if id == '' then
+      replies[#replies + 1] = { '', number, word }
+    else
+      replies[#replies + 1] = { id, call('HGET', ENDPOINTS, 'u:' .. id) or '', tonumber(number), word }
+    end
+  end
+  return replies
+end
+
+local text = recall(KEYS[6], ARGV[6])
+if text then return again(text) end
 
 local parked_until = return_due(16)
 
@@ -60,8 +80,11 @@ local function take(place, own, token)
   return { id, call('HGET', ENDPOINTS, 'u:' .. id), count, lease or '' }
 end
 
-local replies = {}
-for i = 6, #ARGV, 3 do
-  replies[#replies + 1] = take(ARGV[i], ARGV[i + 1], ARGV[i + 2])
+local replies, kept = {}, {}
+for i = 7, #ARGV, 3 do
+  local r = take(ARGV[i], ARGV[i + 1], ARGV[i + 2])
+  replies[#replies + 1] = r
+  kept[#kept + 1] = r[1] .. '\t' .. r[#r - 1] .. '\t' .. r[#r] .. '\n'
 end
+remember(KEYS[6], ARGV[6], table.concat(kept))
 return replies

@@ -82,8 +82,8 @@ func (k keys) imports(list string) []string {
 	return names
 }
 
-// errOvertaken: a later reading of the list has been gone through meanwhile.
-var errOvertaken = errors.New("a later reading of the list was taken over meanwhile, by this process or another: nothing is left to do")
+// ErrOvertaken: a later reading of the list has been gone through meanwhile.
+var ErrOvertaken = errors.New("a later reading of the list was taken over meanwhile, by this process or another: nothing is left to do")
 
 func (p *Pools) importChunk(ctx context.Context, names []string, args []any, result *ImportResult) error {
 	reply, err := p.run(ctx, importScript, names, args...)
@@ -91,7 +91,7 @@ func (p *Pools) importChunk(ctx context.Context, names []string, args []any, res
 		return err
 	}
 	if reply == "overtaken" {
-		return errOvertaken
+		return ErrOvertaken
 	}
 	f, err := texts(reply, 3)
 	if err != nil {

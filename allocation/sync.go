@@ -145,7 +145,7 @@ func (p *Pools) sweep(ctx context.Context, c *bound, list string, reading int64)
 			return retired, err
 		}
 		if reply == "overtaken" {
-			return retired, errOvertaken
+			return retired, ErrOvertaken
 		}
 		f, err := texts(reply, 2)
 		if err != nil {

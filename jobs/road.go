@@ -245,7 +245,7 @@ func (h *Handler) take(ctx context.Context, r *run, f Feed, src source.Source, l
 	}
 	a, err := h.pools.Take(ctx, f.Pool, allocation.TakeOptions{Key: r.Key, Target: src.Host()})
 	if err == nil {
-		return a, fetch.Via{ID: f.Pool + "/" + a.ID, Proxy: a.URL}, nil
+		return a, fetch.Via{ID: f.Pool + "/" + a.ID, Proxy: a.URL, PublicOnly: a.PublicOnly}, nil
 	}
 	if h.owns(ctx, r) {
 		h.forgetCharge(ctx, r, log)

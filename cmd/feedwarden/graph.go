@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -72,7 +71,7 @@ func graph(s settings, log *slog.Logger, r roles) fx.Option {
 	default:
 		return fx.Error(fmt.Errorf("no such roles: %+v", r))
 	}
-	opts = append(opts, fx.Provide(newImporter, newReloader), fx.Invoke(run))
+	opts = append(opts, fx.Provide(newLists, newImporter, newReloader), fx.Invoke(run))
 	return fx.Options(opts...)
 }
 
@@ -139,32 +138,4 @@ func (q quietFx) LogEvent(e fxevent.Event) {
 	l.UseLogLevel(slog.LevelDebug)
 	l.UseErrorLevel(slog.LevelDebug)
 	l.LogEvent(e)
-}
-
-// importer loads the pools' lists when the process starts.
-type importer struct{}
-
-func newImporter(lc fx.Lifecycle, s settings, p *allocation.Pools, log *slog.Logger) *importer {
-	lc.Append(fx.StartHook(func(ctx context.Context) error {
-		for _, name := range p.Names() {
-			path, ok := s.lists[name]
-			if !ok {
-				continue
-			}
-			f, err := os.Open(path)
-			if err != nil {
-				return &exitError{exitUsage, fmt.Errorf("pool %s: its list: %w", name, err)}
-			}
-			res, err := p.Import(ctx, name, f, func(line int, err error) {
-				log.Warn("a line of a proxy list was rejected", "pool", name, "file", path, "line", line, "error", err)
-			})
-			_ = f.Close()
-			if err != nil {
-				return err
-			}
-			log.Info("proxy list imported", "pool", name, "file", path, "accepted", res.Accepted, "duplicates", res.Duplicates, "rejected", res.Rejected)
-		}
-		return nil
-	}))
-	return &importer{}
 }

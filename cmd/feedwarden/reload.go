@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"feedwarden/allocation"
 	"feedwarden/internal/config"
 	"feedwarden/jobs"
 	"feedwarden/quota"
@@ -86,8 +87,8 @@ func (w *watch) wait(ctx context.Context) string {
 	}
 }
 
-// reloader puts a changed config to work. What it brings for feeds, schedules
-// and quotas holds from then on; the rest waits for a restart.
+// reloader puts a changed config to work. What it brings for feeds, schedules,
+// quotas and pools holds from then on; the rest waits for a restart.
 type reloader struct {
 	watch   *watch
 	running settings // what the process started with
@@ -96,13 +97,15 @@ type reloader struct {
 	stop    context.CancelFunc
 
 	quotas   *quota.Limiter
+	pools    *allocation.Pools
+	lists    *lists
 	catalog  *jobs.Catalog
 	jobs     *jobs.Client
 	schedule *scheduler.Dispatcher
 }
 
-func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, c *jobs.Catalog, j *jobs.Client, d *scheduler.Dispatcher, log *slog.Logger) *reloader {
-	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, catalog: c, jobs: j, schedule: d}
+func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, p *allocation.Pools, l *lists, c *jobs.Catalog, j *jobs.Client, d *scheduler.Dispatcher, log *slog.Logger) *reloader {
+	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, pools: p, lists: l, catalog: c, jobs: j, schedule: d}
 	if r.watch == nil {
 		return r
 	}
@@ -142,13 +145,17 @@ func (r *reloader) reload(ctx context.Context, why string) {
 
 // take checks all of a config before it changes anything.
 func (r *reloader) take(ctx context.Context, s settings, log *slog.Logger) error {
-	if err := errors.Join(fits(s), r.poolsKnown(s)); err != nil {
+	if err := fits(s); err != nil {
 		return err
 	}
-	// A quota before the feeds that it is for, a feed before its schedule.
+	// Quotas and pools before the feeds that they are for, a feed before its schedule.
 	if err := r.quotas.Reload(s.quotas); err != nil {
 		return err
 	}
+	if err := r.pools.Reload(s.pools); err != nil {
+		return err
+	}
+	r.lists.set(s.lists)
 	if err := r.catalog.Reload(s.jobs.Feeds); err != nil {
 		return err
 	}
@@ -158,14 +165,20 @@ func (r *reloader) take(ctx context.Context, s settings, log *slog.Logger) error
 	c := compare(r.now.jobs.Feeds, s.jobs.Feeds, func(f jobs.Feed) string { return f.Name })
 	e := compare(r.now.entries, s.entries, func(e scheduler.Entry) string { return e.Name })
 	q := compare(r.now.quotas, s.quotas, func(q quota.Config) string { return q.Name })
+	p := compare(r.now.pools, s.pools, func(p allocation.Config) string { return p.Name })
 	r.now = s
+	if p != (change{}) {
+		for _, pool := range r.pools.Names() {
+			fitPool(ctx, r.pools, pool, log)
+		}
+	}
 	for _, q := range s.quotas {
 		// A limit may have been raised: those who wait need not wait for what they were promised.
 		if err := r.jobs.WakeLine(ctx, q.Name); err != nil {
 			log.Warn("could not wake the line of a quota", "quota", q.Name, "error", err)
 		}
 	}
-	log.Info("config taken up", "feeds", c, "schedules", e, "quotas", q)
+	log.Info("config taken up", "feeds", c, "schedules", e, "quotas", q, "pools", p)
 	if keys := needRestart(r.running, s); len(keys) > 0 {
 		log.Warn("needs a restart: these keys have changed and do not hold yet", "keys", keys)
 	}
@@ -178,28 +191,8 @@ func fits(s settings) error {
 	_, q := quota.New(nil, s.quotas)
 	_, c := jobs.NewCatalog(s.jobs.Feeds)
 	_, d := scheduler.NewDispatcher(nil, s.entries, nil)
-	return errors.Join(q, c, d)
-}
-
-// poolsKnown refuses feeds whose pool this process was not started with.
-func (r *reloader) poolsKnown(s settings) error {
-	known := map[string]bool{"": true, jobs.Direct: true}
-	for _, p := range r.running.pools {
-		known[p.Name] = true
-	}
-	var faults []error
-	for _, f := range s.jobs.Feeds {
-		if !known[f.Pool] {
-			faults = append(faults, &newPoolError{f.Name, f.Pool})
-		}
-	}
-	return errors.Join(faults...)
-}
-
-type newPoolError struct{ feed, pool string }
-
-func (e *newPoolError) Error() string {
-	return "feed " + e.feed + ": its pool " + e.pool + " is new, and needs a restart"
+	_, p := allocation.New(nil, s.pools)
+	return errors.Join(q, p, c, d)
 }
 
 // change counts what a reload did to one kind of thing.
@@ -246,8 +239,6 @@ func needRestart(running, s settings) []string {
 		{"worker.shutdown", running.jobs.Shutdown, s.jobs.Shutdown},
 		{"queues", running.jobs.QueueLimits, s.jobs.QueueLimits},
 		{"fetch", running.fetch, s.fetch},
-		{"pools", running.pools, s.pools},
-		{"pools.list", running.lists, s.lists},
 	} {
 		if !reflect.DeepEqual(k.old, k.now) {
 			keys = append(keys, k.key)

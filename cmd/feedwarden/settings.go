@@ -32,7 +32,7 @@ func translate(f *config.File) settings {
 		redis:   redisconn.Config{URL: f.Redis.URL.Reveal(), Data: f.Redis.Data},
 		quotas:  quotas(f),
 		pools:   pools(f),
-		lists:   lists(f),
+		lists:   listPaths(f),
 		jobs:    jobsConfig(f),
 		entries: entries(f),
 		fetch: fetch.Config{
@@ -61,13 +61,20 @@ func pools(f *config.File) []allocation.Config {
 		out = append(out, allocation.Config{
 			Name: p.Name, Policy: p.Policy, Alone: p.Alone, Start: p.Start, Cap: p.Cap, Lease: p.Lease, Gateway: p.Gateway,
 			Quarantine:   allocation.QuarantineConfig{Base: p.Quarantine.Base, Max: p.Quarantine.Max, BlameTargetAbove: p.Quarantine.BlameTargetAbove},
-			AllowPrivate: p.AllowPrivate,
+			AllowPrivate: p.AllowPrivate, Require: required(p.Require),
 		})
 	}
 	return out
 }
 
-func lists(f *config.File) map[string]string {
+func required(r *config.Require) *allocation.Require {
+	if r == nil {
+		return nil
+	}
+	return &allocation.Require{HTTPS: r.HTTPS, MaxLatency: r.MaxLatency, Anonymous: r.Anonymous}
+}
+
+func listPaths(f *config.File) map[string]string {
 	out := map[string]string{}
 	for _, p := range f.Pools {
 		if p.List != "" {

@@ -120,7 +120,7 @@ func TestEmptySectionsReadAsDefaults(t *testing.T) {
 func TestTheReferenceIsReadWhole(t *testing.T) {
 	for file, want := range map[string][]string{
 		"testdata/reference.yaml": {
-			"fetch.per_host", "fetch.robots", "quotas.youtube.running", "pools.public.require", "feeds.trending.sinks",
+			"fetch.per_host", "fetch.robots", "quotas.youtube.running", "feeds.trending.sinks",
 		},
 		"testdata/reference-sources.yaml": {
 			"feeds.releases.paging", "feeds.board.source", "feeds.board.next", "feeds.scores.source",

@@ -24,7 +24,6 @@ var notBuilt = []unbuilt{
 	{"fetch.robots", nil, "it is for source html, which is not built yet"},
 	{"quotas.*.running", nil, "remove it"},
 	{"quotas.*.preset", withoutWindows, "it gives costs alone so far: write windows beside it, such as [{limit: 10000, per: 24h}]"},
-	{"pools.*.require", nil, "remove it: what is imported is active at once"},
 	{"pools.*.list", beginning("http://", "https://"), "want a file's name"},
 	{"feeds.*.source", anyOf("html", "push"), "want youtube, syndication or json"},
 	{"feeds.*.method", ownBucket, "under a preset it has a budget of its own: remove the preset, and give this feed another quota"},

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"syscall"
@@ -78,4 +79,17 @@ func guardDial(allowPrivate bool) func(network, address string, _ syscall.RawCon
 		}
 		return nil
 	}
+}
+
+// errPrivateEndpoint is the endpoint's fault, not the request's: no connection
+// to it comes about, and another endpoint may do.
+var errPrivateEndpoint = errors.New("the proxy's host resolves to a private, loopback or reserved address (the pool's allow_private would allow it)")
+
+// guardEndpoint is the Control of dials to endpoints that must be public.
+func guardEndpoint(_, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || guardian.SafeAddr(ap.Addr()) != nil {
+		return errPrivateEndpoint
+	}
+	return nil
 }

@@ -29,6 +29,9 @@ type Request struct {
 type Via struct {
 	ID    string
 	Proxy *url.URL // nil is a direct connection
+	// PublicOnly refuses a proxy that is dialled at a private address, also one
+	// whose name came to stand for one: as a connection that failed.
+	PublicOnly bool
 }
 
 // Response is a whole answer, of any status.

@@ -17,6 +17,8 @@
 //     every hop, and the resolved address when there is no proxy. What a proxy
 //     resolves is not seen here, so names that are private by their form
 //     (localhost, single labels, .local, .internal) are refused as well.
+//   - An endpoint that must be public is refused by the address that is dialled,
+//     whatever its name meant when it was imported.
 //   - A keyed request follows a redirect only within its own origin. Others
 //     carry no more than harmless headers to another host, and no Referer ever.
 //   - A request goes out once: it is sent again only when a kept connection

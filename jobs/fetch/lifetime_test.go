@@ -246,7 +246,7 @@ func TestConnectionChangesHands(t *testing.T) {
 
 func TestDirectDialIsGuarded(t *testing.T) {
 	s := serve(t, say("private"))
-	tr := New(Config{}).pool.build(nil)
+	tr := New(Config{}).pool.build(Via{})
 	_, err := tr.DialContext(t.Context(), "tcp", s.Listener.Addr().String())
 	var p *policyError
 	if !errors.As(err, &p) {
@@ -256,7 +256,7 @@ func TestDirectDialIsGuarded(t *testing.T) {
 		t.Errorf("%v is of kind %s", err, classify(err, &progress{}))
 	}
 	// A proxy's own address is the pool's business.
-	tr = New(Config{}).pool.build(&url.URL{Scheme: "http", Host: s.Listener.Addr().String()})
+	tr = New(Config{}).pool.build(Via{Proxy: &url.URL{Scheme: "http", Host: s.Listener.Addr().String()}})
 	conn, err := tr.DialContext(t.Context(), "tcp", s.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestDirectDialIsGuarded(t *testing.T) {
 
 func TestHTTP2IsNotSpoken(t *testing.T) {
 	tg := newTargets(t)
-	tr := open(t, tg.config).pool.build(nil)
+	tr := open(t, tg.config).pool.build(Via{})
 	if tr.TLSNextProto == nil || tr.ForceAttemptHTTP2 {
 		t.Error("the transport would speak HTTP/2")
 	}

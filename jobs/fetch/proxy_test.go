@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -159,7 +160,7 @@ func TestEnvironmentProxiesAreIgnored(t *testing.T) {
 	}
 	// Loopback is exempt from the environment's proxies in net/http, so look
 	// at the transport too.
-	if c.pool.build(nil).Proxy != nil {
+	if c.pool.build(Via{}).Proxy != nil {
 		t.Error("a direct transport asks for a proxy")
 	}
 }
@@ -333,4 +334,32 @@ func realProxy(t *testing.T, tg *targets, proxy *url.URL, absent string) {
 	})
 	_, err := c.Do(t.Context(), Request{URL: absent}, Via{ID: "real", Proxy: proxy})
 	wantKind(t, err, KindConnect)
+}
+
+// TestEndpointsNameThatBecamePrivate: the address that is dialled counts, not
+// what the name meant when it was imported.
+func TestEndpointsNameThatBecamePrivate(t *testing.T) {
+	tg := newTargets(t)
+	httpP, socks := httpProxy(t, faultkit.Options{User: "ann", Password: "canary-77aa"}), socksProxy(t, faultkit.Options{})
+	for name, p := range map[string]*url.URL{"http": httpP.URL(), "socks5": socks.URL()} {
+		t.Run(name, func(t *testing.T) {
+			for _, host := range []string{"localhost", p.Hostname()} {
+				named := *p
+				named.Host = net.JoinHostPort(host, p.Port())
+				tg.both(t, func(t *testing.T, u string) {
+					c := open(t, tg.config)
+					// Allowed first: a connection that is kept must not serve one that may not have it.
+					get(t, c, u, Via{ID: name, Proxy: &named})
+					_, err := c.Do(t.Context(), Request{URL: u}, Via{ID: name, Proxy: &named, PublicOnly: true})
+					e := wantKind(t, err, KindConnect)
+					if !e.Unsent || !strings.Contains(e.Error(), "allow_private") || strings.Contains(e.Error(), "canary") {
+						t.Errorf("got %v, unsent: %v", e, e.Unsent)
+					}
+				})
+			}
+		})
+	}
+	if n := tg.requests.Load(); n != 8 {
+		t.Errorf("%d requests reached the targets, want the 8 that were allowed", n)
+	}
 }

@@ -59,6 +59,9 @@ func (t *transports) take(via Via) (*transport, func(), error) {
 	key := directID
 	if via.Proxy != nil {
 		key = via.Proxy.String()
+		if via.PublicOnly {
+			key = "public " + key
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +70,7 @@ func (t *transports) take(via Via) (*transport, func(), error) {
 	}
 	tr, ok := t.kept.Get(key)
 	if !ok {
-		tr = &transport{Transport: t.build(via.Proxy)}
+		tr = &transport{Transport: t.build(via)}
 		t.kept.Add(key, tr)
 	}
 	tr.users++
@@ -92,7 +95,7 @@ func (t *transports) close() {
 	t.kept.Purge()
 }
 
-func (t *transports) build(proxy *url.URL) *http.Transport {
+func (t *transports) build(via Via) *http.Transport {
 	dialer := &net.Dialer{Timeout: t.cfg.DialTimeout, KeepAlive: 30 * time.Second}
 	tr := &http.Transport{
 		// The caller knows its encodings; see Client.Do.
@@ -107,11 +110,14 @@ func (t *transports) build(proxy *url.URL) *http.Transport {
 		// Not nil, so that HTTP/2 is never spoken.
 		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
 	}
-	if proxy == nil {
+	if via.Proxy == nil {
 		dialer.Control = guardDial(t.cfg.AllowPrivate)
 		tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 256, 64
 	} else {
-		tr.Proxy = http.ProxyURL(proxy)
+		tr.Proxy = http.ProxyURL(via.Proxy)
+		if via.PublicOnly {
+			dialer.Control = guardEndpoint
+		}
 	}
 	tr.DialContext = dialFor(dialer, &t.open)
 	return tr

@@ -289,7 +289,7 @@ func (b *bench) counted(n int, ids ...string) {
 	b.must(err)
 }
 
-func TestARestoredEndpointTakesItsShare(t *testing.T) {
+func TestRestoredEndpointTakesOnePercentOfTheNextTenThousand(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, allocation.Config{})
 	ids := b.fill(100)
@@ -300,7 +300,7 @@ func TestARestoredEndpointTakesItsShare(t *testing.T) {
 	if e := b.endpoint(back); e.Count != 0 || e.Handicap != 10_000 {
 		t.Errorf("back with count %d and handicap %d, want 0 and 10000", e.Count, e.Handicap)
 	}
-	const takes = 5_000
+	const takes = 10_000
 	var mu sync.Mutex
 	got := 0
 	var group sync.WaitGroup

@@ -59,7 +59,9 @@ func (f *File) display() yaml.MapSlice {
 	o.set("fetch", f.Fetch.display())
 	var quotas, pools, feeds ordered
 	for _, q := range f.Quotas {
-		quotas.set(q.Name, q.display())
+		if q.Bucket == "" { // an entry's preset brings the other buckets by itself
+			quotas.set(q.Name, q.display())
+		}
 	}
 	for _, p := range f.Pools {
 		pools.set(p.Name, p.display())

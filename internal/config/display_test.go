@@ -14,6 +14,7 @@ redis: {data: /data}
 quotas:
   a: {windows: [{limit: 10, per: 1d}, {limit: 5, per: 90s}], reserve: 3, running: 2, grace: 1m30s}
   b: {preset: youtube-legacy, windows: [{limit: 10, per: day, timezone: Asia/Dhaka}]}
+  c: {preset: youtube-2026-06, reserve: 500}
 pools:
   p: {policy: sticky, start: 12, require: {https: true, max_latency: 1500ms}, list: /tmp/x.txt, quarantine: {base: 2h, blame_target_above: 1}}
 fetch: {allow_hosts: ["*.example.org"], max_body: 1000KB, per_host: {delay: 1s}}
@@ -28,6 +29,7 @@ feeds:
     timezone: America/New_York
   two: {source: json, url: "https://example.org/", items: ".data[] | {a: .b}", map: {id: ".[\"x\"]", n: .n}, paging: {cursor: .next, param: after}, pages: all}
   three: {source: html, url: "https://example.org/", items: "a > b", next: {css: "a.next@href", max: 3}, expires: 1h, spread: 1h1s}
+  search: {source: syndication, url: "https://example.org/", quota: "c:search.list"}
   four: {source: push, ttl: 36h, sinks: [{file: "{feed}.gz"}, {stream: s}, {stdout: true}, {webhook: "https://example.org/"}]}
 `
 	first := mustParse(t, src, everythingBuilt)
@@ -45,7 +47,7 @@ feeds:
 		}
 		for i := range f.Feeds {
 			feed := &f.Feeds[i]
-			feed.Pos, feed.Entry, feed.Index, feed.Of, feed.Each = Pos{}, "", 0, 0, nil
+			feed.Pos, feed.Entry, feed.Index, feed.Of, feed.Each, feed.TTLGiven = Pos{}, "", 0, 0, nil, false
 		}
 		f.Warnings = nil
 	}

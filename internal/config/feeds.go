@@ -79,7 +79,7 @@ func (r *feedReader) entry(e entry, p path) {
 // keeping reads what happens to a fetched version.
 func (r *feedReader) keeping(f *fields, to *Feed) {
 	whole(f, "history", &to.History, 1, 10_000)
-	f.duration("ttl", &to.TTL, time.Millisecond)
+	to.TTLGiven = f.duration("ttl", &to.TTL, time.Millisecond) != nil
 	for i, item := range f.list("sinks", "want a list: [{stdout: true}]") {
 		if s, ok := r.sink(item, f.path.key("sinks").index(i)); ok {
 			to.Sinks = append(to.Sinks, s)
@@ -114,10 +114,11 @@ func (r *feedReader) references(f *fields, t *template) {
 	if quotaAt == nil && to.Source == "youtube" && !f.has("quota") {
 		r.warn(t.pos, fmt.Sprintf("%s has no quota", t.path), "so nothing keeps to the key's daily budget")
 	}
-	r.price(f, t, quota)
+	quota = r.price(f, t, quota)
 	if quotaAt == nil || !known {
 		return
 	}
+	to.Quota = quota.Name
 	at := quotaAt.pos
 	if t.cost.Line > 0 {
 		at = t.cost
@@ -147,17 +148,19 @@ func (w Window) String() string {
 	return fmt.Sprintf("%d per %s", w.Limit, per)
 }
 
-// price sets what a request costs: as written, else by the method's table.
-func (r *feedReader) price(f *fields, t *template, quota Quota) {
+// price sets what a request costs: as written, else by the method's table. It
+// answers the quota that is charged: a method with a bucket of its own is charged
+// there, whatever it costs.
+func (r *feedReader) price(f *fields, t *template, quota Quota) Quota {
 	given := whole(f, "cost", &t.feed.Cost, 1, maxUnits)
 	if given != nil {
 		t.cost = given.pos
 	}
 	if t.feed.Source != "youtube" || t.feed.Method == "" {
-		return
+		return quota
 	}
 	preset := cmp.Or(quota.Preset, presets[0])
-	_, cost, ok := r.cost(preset, t.feed.Method)
+	bucket, cost, ok := r.cost(preset, t.feed.Method)
 	at := f.have["method"].value
 	switch {
 	case !ok && given == nil:
@@ -169,4 +172,8 @@ func (r *feedReader) price(f *fields, t *template, quota Quota) {
 	case ok && given == nil:
 		t.feed.Cost, t.cost = cost, at.pos
 	}
+	if own, has := r.quotas[bucketName(quota.Name, bucket)]; ok && has && quota.Preset != "" && quota.Bucket == "" {
+		return own
+	}
+	return quota
 }

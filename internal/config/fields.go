@@ -37,7 +37,6 @@ type decoder struct {
 	schedule ParseSchedule
 	cost     MethodCost
 	check    CheckSource
-	presetOf map[string]string // quota → its preset
 	env      map[string]string // the variables that were read
 	allBuilt bool              // tests read values that are not built yet
 	faults   Faults

@@ -69,11 +69,12 @@ type PerHost struct {
 	Running int
 }
 
-// Quota is a named budget.
+// Quota is a named budget: an entry of the file, or one bucket of an entry's preset.
 type Quota struct {
-	Name    string
+	Name    string // of a bucket: ENTRY:BUCKET
 	Pos     Pos
 	Preset  string // where the costs of methods come from, or ""
+	Bucket  string // of the preset, that this one is besides its entry's own; "" is the entry
 	Windows []Window
 	Reserve int64
 	Running int // jobs at a time; 0: no limit
@@ -155,6 +156,7 @@ type Feed struct {
 	History   int
 	Sinks     []Sink
 	TTL       time.Duration
+	TTLGiven  bool // the file says it; else it is the default
 }
 
 // CatchUp says which ticks run that were missed while no scheduler was up.

@@ -55,7 +55,7 @@ func readFile(path string) ([]byte, error) {
 // Parse is Load for bytes that were read already; path is for the faults, and
 // for what stands relative to the file.
 func Parse(path string, src []byte, getenv func(string) (string, bool), opts ...Option) (*File, error) {
-	d := &decoder{file: path, getenv: getenv, schedule: parseSchedule, cost: source.Cost, check: checkSource, presetOf: map[string]string{}, env: map[string]string{}}
+	d := &decoder{file: path, getenv: getenv, schedule: parseSchedule, cost: source.Cost, check: checkSource, env: map[string]string{}}
 	for _, o := range opts {
 		o(d)
 	}
@@ -87,9 +87,6 @@ func (d *decoder) decode(root *node, file string) *File {
 	d.queues(f.node("queues"), out.Queues, f.pos("queues"))
 	d.fetch(f.node("fetch"), &out.Fetch, f.pos("fetch"))
 	out.Quotas = d.quotas(f.node("quotas"), f.pos("quotas"))
-	for _, q := range out.Quotas {
-		d.presetOf[q.Name] = q.Preset
-	}
 	out.Pools = d.pools(f.node("pools"), f.pos("pools"))
 	out.Feeds = d.feeds(f.node("feeds"), f.pos("feeds"), out.Quotas, out.Pools)
 	f.done(nil)

@@ -23,10 +23,8 @@ var notBuilt = []unbuilt{
 	{"fetch.per_host", nil, "a quota can slow the feeds of one host"},
 	{"fetch.robots", nil, "it is for source html, which is not built yet"},
 	{"quotas.*.running", nil, "remove it"},
-	{"quotas.*.preset", withoutWindows, "it gives costs alone so far: write windows beside it, such as [{limit: 10000, per: 24h}]"},
 	{"pools.*.list", beginning("http://", "https://"), "want a file's name"},
 	{"feeds.*.source", anyOf("html", "push"), "want youtube, syndication or json"},
-	{"feeds.*.method", ownBucket, "under a preset it has a budget of its own: remove the preset, and give this feed another quota"},
 	{"feeds.*.paging", nil, "remove it: the first page is read"},
 	{"feeds.*.next", nil, "remove it: the first page is read"},
 	{"feeds.*.sinks", nil, "remove it"},
@@ -45,26 +43,6 @@ func beginning(prefixes ...string) func(*fields, *node) bool {
 		return n.kind == scalar && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(n.text(), p) })
 	}
 }
-
-// withoutWindows: a preset gives costs, not windows.
-func withoutWindows(f *fields, _ *node) bool { return f != nil && !f.has("windows") }
-
-// ownBucket: under a preset some methods are charged to a budget of their own,
-// which the quota's windows do not describe.
-func ownBucket(f *fields, n *node) bool {
-	if f == nil || n.kind != scalar {
-		return false
-	}
-	quota := f.have["quota"].value
-	if quota == nil {
-		return false
-	}
-	bucket, _, ok := f.d.cost(f.d.presetOf[quota.text()], n.text())
-	return ok && bucket != sharedBucket
-}
-
-// sharedBucket is the one that most methods of a preset are charged to.
-const sharedBucket = "default"
 
 // builtWords leaves out the values that are not built.
 func builtWords(p path, words []string) []string {

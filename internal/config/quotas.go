@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"feedwarden/jobs/source"
 	"feedwarden/quota"
 )
 
@@ -18,7 +19,8 @@ func (d *decoder) quotas(n *node, at Pos) []Quota {
 		if problem, want := properName(e.key); problem != "" {
 			d.fault(e.pos, fmt.Sprintf("quotas: %s %s", quote(e.key), problem), want)
 		}
-		out = append(out, d.quota(e, p))
+		q := d.quota(e, p)
+		out = append(append(out, q), q.buckets()...)
 	})
 	slices.SortFunc(out, func(a, b Quota) int { return cmp.Compare(a.Name, b.Name) })
 	return out
@@ -43,6 +45,9 @@ func (d *decoder) quota(e entry, p path) Quota {
 	}
 	if w := f.have["windows"].value; len(q.Windows) == 0 && !f.has("preset") && (w == nil || w.kind == nothing || w.kind == list) {
 		d.fault(f.pos("windows"), fmt.Sprintf("%s has no windows", p), "want windows: [{limit: 10000, per: 24h}]")
+	}
+	if len(q.Windows) == 0 {
+		q.Windows = presetWindows(q.Preset, source.DefaultBucket)
 	}
 	if n := whole(f, "reserve", &q.Reserve, 0, maxUnits); n != nil {
 		if largest := largestLimit(q); largest > 0 && q.Reserve >= largest {

@@ -11,10 +11,13 @@ import (
 // Bucket is a budget that a provider keeps: so many units a calendar day of
 // its zone.
 type Bucket struct {
-	Name  string
+	Name  string // DefaultBucket, or the one method that is charged to it
 	Limit int64
 	Zone  string
 }
+
+// DefaultBucket is the one that the methods without a bucket of their own share.
+const DefaultBucket = "default"
 
 //go:embed youtube_costs.tsv
 var costData string

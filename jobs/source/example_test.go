@@ -45,7 +45,7 @@ func ExampleCost() {
 	fmt.Println(source.Cost("youtube-2026-06", "search.list"))
 	fmt.Println(source.Cost("youtube-legacy", "search.list"))
 	// Output:
-	// search 1 true
+	// search.list 1 true
 	// default 100 true
 }
 

@@ -72,9 +72,9 @@ func TestCosts(t *testing.T) {
 		units                  int64
 	}{
 		{"youtube-2026-06", "videos.list", "default", 1},
-		{"youtube-2026-06", "search.list", "search", 1},
-		{"youtube-2026-06", "videos.insert", "upload", 1},
-		{"youtube-2026-06", "videos.batchGetStats", "batch-stats", 1},
+		{"youtube-2026-06", "search.list", "search.list", 1},
+		{"youtube-2026-06", "videos.insert", "videos.insert", 1},
+		{"youtube-2026-06", "videos.batchGetStats", "videos.batchGetStats", 1},
 		{"youtube-2026-06", "playlistItems.list", "default", 1},
 		{"youtube-2026-06", "channels.list", "default", 1},
 		{"youtube-2026-06", "captions.list", "default", 50},

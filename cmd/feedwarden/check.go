@@ -42,11 +42,33 @@ func (checkCmd) Run(e *env) error {
 			scheduled++
 		}
 	}
-	if e.json {
-		return e.line(map[string]any{"file": f.Path, "ok": true, "feeds": len(f.Feeds), "scheduled": scheduled, "quotas": len(f.Quotas), "pools": len(f.Pools)})
+	breaks, pauses, err := promises(e, f)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(e.out, "%s is well formed: %s (%d scheduled), %s, %s.\n", f.Path,
-		count(len(f.Feeds), "feed"), scheduled, count(len(f.Quotas), "quota"), count(len(f.Pools), "pool"))
+	if e.json {
+		names := []string{}
+		for _, o := range breaks {
+			names = append(names, o.Name)
+		}
+		err = e.line(map[string]any{
+			"file": f.Path, "ok": len(breaks) == 0, "feeds": len(f.Feeds), "scheduled": scheduled, "quotas": len(f.Quotas), "pools": len(f.Pools),
+			"cannot_keep_ttl": names,
+		})
+	} else {
+		_, err = fmt.Fprintf(e.out, "%s is well formed: %s (%d scheduled), %s, %s.\n", f.Path,
+			count(len(f.Feeds), "feed"), scheduled, count(len(f.Quotas), "quota"), count(len(f.Pools), "pool"))
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range planRows(pauses) {
+		fmt.Fprintf(e.errOut, "feedwarden: warning: %s: at most %s old by the schedule's own pauses, and the ttl is %s: stale in between\n",
+			named(r.group, r.feeds), span(r.age), span(r.ttl))
+	}
+	if len(breaks) > 0 {
+		return &exitError{exitOver, fmt.Errorf("%s: %s; feedwarden plan says why", f.Path, broken(breaks))}
+	}
 	return nil
 }
 

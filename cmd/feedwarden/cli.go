@@ -22,6 +22,7 @@ type CLI struct {
 	Web       webCmd       `cmd:"" group:"Run:" help:"The web role: API, dashboard, asynqmon, metrics."`
 
 	Check     checkCmd     `cmd:"" group:"Look and act:" help:"Read the config and say every fault at once."`
+	Plan      planCmd      `cmd:"" group:"Look and act:" help:"Before anything runs: what the schedules ask of the quotas, and how stale feeds get."`
 	Enqueue   enqueueCmd   `cmd:"" group:"Look and act:" help:"Ad-hoc jobs. 'enqueue -' reads one JSON object a line from standard input."`
 	Jobs      jobsCmd      `cmd:"" group:"Look and act:" help:"List, get, cancel jobs."`
 	Feeds     feedsCmd     `cmd:"" group:"Look and act:" help:"List feeds; print their content."`
@@ -73,7 +74,7 @@ func notBuilt(args []string) string {
 		}
 	}
 	call := strings.Join(words[:min(len(words), 2)], " ")
-	for _, c := range []string{"plan", "try", "doctor", "feeds put", "feeds diff", "feeds warm", "proxies check"} {
+	for _, c := range []string{"try", "doctor", "feeds put", "feeds diff", "feeds warm", "proxies check"} {
 		if call == c || (!strings.Contains(c, " ") && strings.HasPrefix(call+" ", c+" ")) {
 			return c
 		}

@@ -21,6 +21,7 @@ const (
 	exitDone    = 0
 	exitFailed  = 1  // the reason is on standard error
 	exitUsage   = 2  // the call or the config is wrong
+	exitOver    = 3  // plan, check: the config is well formed but cannot keep its promises
 	exitRefused = 75 // for now: quota, full queue, no eligible endpoint
 )
 

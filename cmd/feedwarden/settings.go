@@ -11,6 +11,7 @@ import (
 	"feedwarden/jobs/fetch"
 	"feedwarden/quota"
 	"feedwarden/scheduler"
+	"feedwarden/scheduler/plan"
 	"feedwarden/web"
 )
 
@@ -119,6 +120,27 @@ func entries(f *config.File) []scheduler.Entry {
 		})
 	}
 	return out
+}
+
+// planConfig is what is planned of a file: its scheduled feeds. Hours are those of
+// the host's zone, where a quota has none of its own.
+func planConfig(f *config.File) plan.Config {
+	c := plan.Config{Quotas: quotas(f), Zone: time.Local}
+	ticks := map[string]scheduler.Entry{}
+	for _, e := range entries(f) {
+		ticks[e.Name] = e
+	}
+	for _, e := range f.Feeds {
+		tick, scheduled := ticks[e.Name]
+		if !scheduled {
+			continue
+		}
+		c.Feeds = append(c.Feeds, plan.Feed{
+			Name: e.Name, Group: e.Entry, Tick: tick, Quota: e.Quota, Cost: e.Cost, Pages: e.Pages,
+			TTL: e.TTL, TTLAssumed: !e.TTLGiven, MaxSnooze: e.MaxSnooze, Expires: e.Expires,
+		})
+	}
+	return c
 }
 
 func webConfig(f *config.File) web.Config {

@@ -21,7 +21,7 @@ func (planCmd) Help() string {
 fetch to succeed at once, and nobody but the schedules to ask. Exit 3 when a feed cannot keep its ttl.
 
 Bars show an hour's units (longer stretches where there are many hours): █ granted, ░ needed and not granted
-then, │ what the quota can give for ever.
+then, │ the pace that the quota can give for ever.
 
 With --json one line a quota, then one a feed; instants are RFC 3339:
   {"kind":"quota","name","zone","from","to","feeds","ticks","refused","skipped","needed","granted",

@@ -93,7 +93,7 @@ func (p *planPage) feeds() {
 // says is the verdict in a word or two.
 func (r *planRow) says() string {
 	text := map[plan.Verdict]string{
-		plan.Keeps: "✓", plan.ByQuota: "✗ quota", plan.BySchedule: "✗ schedule", plan.ByPause: "✗ pauses",
+		plan.Keeps: "✓", plan.ByQuota: "✗ quota", plan.BySchedule: "✗ schedule", plan.ByPause: "✗ pause",
 	}[r.verdict]
 	if r.bad > 0 && r.bad < r.feeds {
 		text += fmt.Sprintf(" (%d)", r.bad)

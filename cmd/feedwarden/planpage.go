@@ -24,6 +24,7 @@ const (
 
 	narrowest, widest = 50, 120
 	mostRows          = 26
+	mostCharts        = 3
 )
 
 func newPlanPage(e *env, r *plan.Result) *planPage {
@@ -38,12 +39,16 @@ func newPlanPage(e *env, r *plan.Result) *planPage {
 func (p *planPage) String() string {
 	p.headline()
 	var idle []string
+	var charged []plan.Quota
 	for _, q := range p.r.Quotas {
 		if q.Ticks == 0 {
 			idle = append(idle, q.Name)
-			continue
+		} else {
+			charged = append(charged, q)
 		}
-		p.quota(q)
+	}
+	for _, q := range charged {
+		p.quota(q, len(charged))
 	}
 	p.feeds()
 	if len(idle) > 0 {
@@ -81,7 +86,8 @@ func (p *planPage) headline() {
 	}
 }
 
-func (p *planPage) quota(q plan.Quota) {
+// quota is one quota. With many of them only those in trouble are drawn.
+func (p *planPage) quota(q plan.Quota, charged int) {
 	p.line("")
 	p.line("%s  %s, %s", p.paint(bold, "quota "+q.Name), count(q.Feeds, "feed"), count(q.Ticks, "tick"))
 	clock := func(t time.Time) string {
@@ -94,10 +100,13 @@ func (p *planPage) quota(q plan.Quota) {
 	if q.DryTimes > 0 {
 		gone := fmt.Sprintf("✗ gone at %s; next units at %s, %s later", clock(q.First.From), clock(q.First.Until), span(q.First.Until.Sub(q.First.From)))
 		p.line("  %s", p.paint(red, gone))
-		if q.DryTimes > 1 {
-			p.line("    %s without units in all; the longest, from %s, for %s", count(q.DryTimes, "time"), clock(q.Most.From), span(q.Most.Until.Sub(q.Most.From)))
+		switch {
+		case q.DryTimes > 1 && q.Most != q.First:
+			p.line("    without units %s in all; for longest from %s, for %s", times(q.DryTimes), clock(q.Most.From), span(q.Most.Until.Sub(q.Most.From)))
+		case q.DryTimes > 1:
+			p.line("    without units %s more, never for longer", times(q.DryTimes-1))
 		}
-		p.line("    %s refused until then, %s skipped while their feed's last job waits", count(q.Refused, "tick"), count(q.Skipped, "tick"))
+		p.line("    in all: %s that wait for units, %d skipped while their feed's last job waits", count(q.Refused, "tick"), q.Skipped)
 	} else {
 		p.line("  %s", p.paint(green, "✓ enough: no tick waits"))
 	}
@@ -105,8 +114,17 @@ func (p *planPage) quota(q plan.Quota) {
 		per := cmp.Or(w.Calendar, units.FormatDuration(w.Per))
 		p.line("  %-16s fullest: needs %d (%s), gets %d", fmt.Sprintf("%d per %s", w.Limit, per), w.Needed.Units, percent(w.Needed.Units, w.Limit), w.Granted.Units)
 	}
-	p.chart(q)
+	if q.DryTimes > 0 || charged <= mostCharts {
+		p.chart(q)
+	}
 	p.fit(q)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return count(n, "time")
 }
 
 func sameDay(a, b time.Time) bool { return a.YearDay() == b.YearDay() && a.Year() == b.Year() }
@@ -128,9 +146,7 @@ func (p *planPage) chart(q plan.Quota) {
 		}
 		room = max(room, len(texts[i]))
 	}
-	if pace <= 2*top {
-		top = max(top, pace)
-	}
+	top = max(top, pace)
 	const label = 12
 	width := p.width - 2 - label - 2 - 1 - room
 	cells := func(n float64) int { return int(math.Round(n / top * float64(width))) }
@@ -144,7 +160,7 @@ func (p *planPage) chart(q plan.Quota) {
 		per = fmt.Sprintf("in %dh", hours)
 	}
 	p.line("")
-	p.line("  %s", p.paint(dim, fmt.Sprintf("units %s, %s: █ granted  ░ needed  │ what it can give for ever, %.4g", per, zone, pace)))
+	p.line("  %s", p.paint(dim, fmt.Sprintf("units %s, %s: █ granted  ░ needed  │ even pace, %.4g", per, zone, pace)))
 	var last time.Time
 	for i, h := range rows {
 		text := fmt.Sprintf("%*s", label, hourLabel(h.Start, last))

@@ -15,6 +15,7 @@ type course struct {
 	ticks         []int64 // in from ≤ t < to
 	before, after int64   // the ticks on either side of them; 0: none
 	within        int64   // how long a held tick may wait
+	first         int64   // nominal instant of the first tick
 	usual         int64   // the usual distance of two ticks
 	longest       int64   // the longest
 	even          bool    // all distances are alike, but for jitter and phase
@@ -34,6 +35,9 @@ func newCourse(f Feed, t scheduler.Timetable, from, to time.Time) *course {
 		nominal = append(nominal, tick.Instant.UnixMicro())
 	}
 	for tick := range t.Between(from, to) {
+		if len(k.ticks) == 0 {
+			k.first = tick.Instant.UnixMicro()
+		}
 		k.ticks = append(k.ticks, tick.FireAt.UnixMicro())
 		nominal = append(nominal, tick.Instant.UnixMicro())
 	}
@@ -82,24 +86,26 @@ func (k *course) slower(from, to, usual, later int64) *course {
 	out := *k
 	out.ticks, out.before, out.after = nil, 0, k.after
 	if k.even {
-		move := func(t int64) int64 {
-			if t == 0 {
-				return 0
-			}
-			return from + int64(float64(t-from)*factor) + later
+		// The nominal instants are stretched; phase and jitter stay as they are.
+		nominal := func(i int) int64 { return k.first + int64(i)*k.usual }
+		move := func(i int, t int64) int64 {
+			return from + int64(float64(nominal(i)-from)*factor) + t - nominal(i) + later
 		}
-		out.before, out.after = move(k.before), move(k.after)
+		if len(k.ticks) == 0 {
+			return &out
+		}
+		out.after = move(len(k.ticks), k.ticks[len(k.ticks)-1]+k.usual)
+		at := move(0, k.ticks[0])
+		for at-usual >= from { // what came before the start moves into it
+			at -= usual
+		}
+		for out.before = at - usual; at < min(to, move(0, k.ticks[0])); at += usual {
+			out.ticks = append(out.ticks, at)
+		}
 		for i, t := range k.ticks {
-			if t = move(t); t >= to {
+			if t = move(i, t); t >= to {
 				out.after = t
 				break
-			}
-			// What came before the start moves into it.
-			if i == 0 {
-				for b := t - usual; b >= from; b -= usual {
-					out.before = b - usual
-					out.ticks = append([]int64{b}, out.ticks...)
-				}
 			}
 			out.ticks = append(out.ticks, t)
 		}

@@ -56,7 +56,7 @@ func (p *planPage) feeds() {
 	lost := slices.ContainsFunc(rows, func(r *planRow) bool { return r.lost > 0 })
 	var text strings.Builder
 	tw := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	header := []string{"FEED", "EVERY", "TICKS", "REFUSED", "SKIPPED", "WAIT", "AGE", "TTL", ""}
+	header := []string{"FEED", "EVERY", "TICKS", "WAIT", "SKIP", "FOR", "AGE", "TTL", ""}
 	if lost {
 		header = slices.Insert(header, 5, "LOST")
 	}
@@ -84,7 +84,7 @@ func (p *planPage) feeds() {
 		}
 		p.line("%s", line)
 	}
-	p.line("%s", p.paint(dim, "REFUSED wait for units; SKIPPED by overlap; WAIT and AGE: the longest, of any."))
+	p.line("%s", p.paint(dim, "WAIT for units, FOR at most so long; SKIP by overlap; AGE at worst."))
 	if lost {
 		p.line("%s", p.paint(dim, "LOST by max_snooze, expires or catch_up.within."))
 	}

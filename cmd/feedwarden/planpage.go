@@ -52,7 +52,11 @@ func (p *planPage) String() string {
 	}
 	p.feeds()
 	if len(idle) > 0 {
-		p.line("\nNo schedule is charged to %s.", strings.Join(idle, ", "))
+		text := "No schedule is charged to " + strings.Join(idle, ", ") + "."
+		if len(text) > p.width {
+			text = "No schedule is charged to\n  " + strings.Join(idle, "\n  ")
+		}
+		p.line("\n%s", text)
 	}
 	return p.b.String()
 }
@@ -69,10 +73,13 @@ func (p *planPage) paint(code, text string) string {
 }
 
 func (p *planPage) headline() {
-	bad := 0
+	bad, pausing := 0, 0
 	for _, f := range p.r.Feeds {
 		if f.Verdict != plan.Keeps {
 			bad++
+		}
+		if f.Verdict == plan.ByPause {
+			pausing++
 		}
 	}
 	span := fmt.Sprintf("from %s for %s", p.r.From.Local().Format("Mon 2 Jan 2006 15:04 MST"), units.FormatDuration(p.r.To.Sub(p.r.From)))
@@ -83,6 +90,9 @@ func (p *planPage) headline() {
 		p.line("%s, %s.", p.paint(green, "✓ Every feed keeps its ttl"), span)
 	default:
 		p.line("%s, %s.", p.paint(red, fmt.Sprintf("✗ %d of %s cannot keep their ttl", bad, count(len(p.r.Feeds), "feed"))), span)
+	}
+	if pausing > 0 {
+		p.line("  %d only because their own schedule pauses.", pausing)
 	}
 }
 
@@ -106,7 +116,7 @@ func (p *planPage) quota(q plan.Quota, charged int) {
 		case q.DryTimes > 1:
 			p.line("    without units %s more, never for longer", times(q.DryTimes-1))
 		}
-		p.line("    in all: %s that wait for units, %d skipped while their feed's last job waits", count(q.Refused, "tick"), q.Skipped)
+		p.line("    ticks: %d wait for units, %d are skipped while the job before waits", q.Refused, q.Skipped)
 	} else {
 		p.line("  %s", p.paint(green, "✓ enough: no tick waits"))
 	}

@@ -15,7 +15,8 @@
 //
 // A count is the number of recorded allocations of an endpoint, failed ones
 // too. It is not latency, not success, not work in flight. It survives removal
-// and return. A call whose reply is lost and that the client repeats counts twice.
+// and return. A call whose reply is lost and that the client sends again counts
+// once: Redis remembers the last reply of each call that a process has under way.
 //
 // A score is count + handicap. least-used takes the lowest score among the
 // eligible, ties at random. The handicap makes a new or returning endpoint
@@ -32,7 +33,8 @@
 //	least-busy  the fewest leases in flight        up to a cap; a lease not released ends by itself
 //	sticky      the same one per key               while it is eligible; then the least used
 //
-// A pool keeps what every policy needs, so a policy can be changed while it runs.
+// A pool keeps what every policy needs, so a policy can be changed while it
+// runs; see Pools.Reload.
 //
 // # Health
 //
@@ -40,11 +42,13 @@
 //	          ┌────────────────────────────────────────────────┐
 //	          │                                                ▼
 //	import ► active ◄── ok ── probation ── failure ──► quarantined(until, why)
-//	                              ▲                            │
-//	                              └── until has come, restore ─┘
+//	                          ▲  ▲                             │
+//	                          │  └── until has come, restore ──┘
+//	import ► candidate ── a check that fits
 //
 //	any state ── proxy-auth ──► auth_failed ── restore, import with a new password ──► probation
 //	any state ── Disable ────► disabled ── restore ──► probation
+//	active, probation, quarantined ── a check that does not fit ──► candidate
 //
 // Active and probation are eligible. The end of a quarantine is seen by the
 // next Take, inside its script; no process has to be awake for it.
@@ -74,6 +78,28 @@
 // always enough), the fault is the target's: it is paused for the pool, and the
 // quarantines and bans it caused are taken back. Take for a paused target is an
 // *EmptyError that names it.
+//
+// # Candidates
+//
+// Under a Require what is imported is a candidate, and serves after Judge was
+// told of a check that fits; Judge has the table. Without one, it serves at once.
+// Checks are made elsewhere: Candidates says whom to check next, with credentials
+// and without counting. A changed Require reaches the others with Fit.
+//
+// A check that fails for more than BlameTargetAbove of those that serve blames the
+// judge, which stands among the targets as "(judge)". Dead candidates are no witnesses.
+//
+// # Exits
+//
+// An endpoint is what was configured; its exits are the addresses that the judge
+// saw, the 16 latest. Policies rotate over endpoints; Exits tells which of them
+// share an address, Endpoint.Rotates which have several.
+//
+// # Lists
+//
+// Import adds a list by hand; its endpoints stay until Remove. Sync follows a
+// list: who is gone from it retires. A retired or removed endpoint keeps its count
+// for its return; its health, verdict, exits and bans go, its leases end as they would.
 //
 // # Nothing eligible
 //

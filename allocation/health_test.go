@@ -269,17 +269,21 @@ func TestHandErrors(t *testing.T) {
 	b.take() // nothing of this has touched the endpoint
 }
 
-// TestHealthModel reports any outcomes in any order to one endpoint and
-// compares its state with a plain model.
+// TestHealthModel reports any outcomes and any verdicts in any order of one
+// endpoint and compares its state with a plain model.
 func TestHealthModel(t *testing.T) {
 	t.Parallel()
 	const base, longest = 10 * time.Second, 100 * time.Second
 	rdb := testredis.Client(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		gateway := rapid.Bool().Draw(rt, "gateway")
-		b := benchOn(t, rdb, allocation.Config{Gateway: gateway, Quarantine: allocation.QuarantineConfig{Base: base, Max: longest}})
-		id := b.fill(1)[0]
+		c := allocation.Config{Gateway: gateway, Quarantine: allocation.QuarantineConfig{Base: base, Max: longest}}
 		state, strikes, fails := allocation.Active, 0, 0
+		if rapid.Bool().Draw(rt, "require") {
+			c.Require, state = &whole, allocation.Candidate
+		}
+		b := benchOn(t, rdb, c)
+		id := b.fill(1)[0]
 		var until time.Time
 		strike := func() {
 			if fails++; gateway && fails < 3 {
@@ -291,7 +295,29 @@ func TestHealthModel(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			serving := state == allocation.Active || state == allocation.Probation
 			switch o := rapid.SampledFrom([]allocation.Outcome{"ok", "ok", "connect", "tls", "timeout", "reset", "ban",
-				"proxy-auth", "target-5xx", "cancelled", "wait", "wait", "restore", "take"}).Draw(rt, "event"); o {
+				"proxy-auth", "target-5xx", "cancelled", "wait", "wait", "restore", "take",
+				"check fits", "check fits", "check unfit", "check reset", "check 407"}).Draw(rt, "event"); o {
+			case "check fits", "check unfit", "check reset", "check 407":
+				v := map[allocation.Outcome]allocation.Verdict{"check fits": good, "check unfit": {OK: true},
+					"check reset": broken(allocation.Reset), "check 407": broken(allocation.ProxyAuth)}[o]
+				b.judge(id, v)
+				if state == allocation.Quarantined && !until.After(b.clock.read()) {
+					state, serving = allocation.Probation, true
+				}
+				fits := o == "check fits" || o == "check unfit" && c.Require == nil
+				switch {
+				case state == allocation.AuthFailed:
+				case o == "check 407":
+					state = allocation.AuthFailed
+				case o == "check reset" && serving:
+					strike()
+				case o == "check unfit" && !fits:
+					state = allocation.Candidate
+				case fits && state == allocation.Candidate:
+					state = allocation.Probation
+				case fits && serving:
+					state, strikes, fails = allocation.Active, max(strikes-1, 0), 0
+				}
 			case "wait":
 				b.clock.move(time.Duration(rapid.IntRange(1, 60).Draw(rt, "seconds")) * time.Second)
 			case "restore":

@@ -249,18 +249,27 @@ func TestLeastUsedLevel(t *testing.T) {
 	}
 }
 
-func TestLeastUsedTiesGoToAll(t *testing.T) {
+// TestTiesGoToAll: where members are level, each of them is picked first now and then, by every policy.
+func TestTiesGoToAll(t *testing.T) {
 	t.Parallel()
-	first := map[string]bool{}
-	for range 60 {
-		b := newBench(t, allocation.Config{})
-		b.fill(3)
-		first[b.take().ID] = true
+	for _, policy := range allPolicies {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			first := map[string]bool{}
+			for range 60 {
+				b := newBench(t, allocation.Config{Policy: policy})
+				b.fill(3)
+				first[b.takeFor(allocation.TakeOptions{Key: "k"}).ID] = true
+			}
+			if len(first) != 3 { // each is missed once in 10^10 runs
+				t.Errorf("only %v are ever first", first)
+			}
+		})
 	}
-	if len(first) != 3 { // each is missed once in 10^10 runs
-		t.Errorf("only %v are ever first", first)
-	}
-	// The order of a round is not that of the round before.
+}
+
+func TestRoundsOfLeastUsedDiffer(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, allocation.Config{})
 	b.fill(5)
 	orders := map[string]bool{}

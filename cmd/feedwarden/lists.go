@@ -72,11 +72,11 @@ type importer struct {
 	lists *lists
 	log   *slog.Logger
 	seen  map[string]*steady // by pool
+	stop  context.CancelFunc
 }
 
 func newImporter(lc fx.Lifecycle, l *lists, p *allocation.Pools, log *slog.Logger) *importer {
 	i := &importer{pools: p, lists: l, log: log, seen: map[string]*steady{}}
-	var stop context.CancelFunc
 	done := make(chan struct{})
 	lc.Append(fx.StartStopHook(
 		func(start context.Context) error {
@@ -84,14 +84,14 @@ func newImporter(lc fx.Lifecycle, l *lists, p *allocation.Pools, log *slog.Logge
 				return err
 			}
 			ctx, cancel := context.WithCancel(context.WithoutCancel(start)) // the hook's own ends with the start
-			stop = cancel
+			i.stop = cancel
 			go func() {
 				defer close(done)
 				i.watch(ctx)
 			}()
 			return nil
 		},
-		func() { stop(); <-done },
+		func() { i.stop(); <-done },
 	))
 	return i
 }

@@ -40,12 +40,12 @@ local function admit(id)
   call('ZADD', READY, exact(score + fraction()), id)
   call('ZADD', BUSY, exact(tonumber(had[4] or 0) + fraction()), id)
 
-  -- It keeps the turn it had, unless that pass is over; then, or when it is new, it joins what is left of this one.
+  -- It keeps the turn it had, unless that pass is over; then, or when it is new, it joins this one, anywhere in
+  -- it: a place that has gone by already means that it is next.
   local turn, pass = tonumber(had[3] or -1), tonumber(had[5] or 0)
   if turn < pass then
     local first = call('ZRANGE', DECK, 0, 0, 'WITHSCORES')
-    local low = math.max(tonumber(first[2] or 0), pass)
-    turn = low + (math.floor(low) + 1 - low) * fraction()
+    turn = math.max(math.floor(tonumber(first[2] or 0)), pass) + fraction()
   end
   call('ZADD', DECK, exact(turn), id)
   call('HDEL', ENDPOINTS, 't:' .. id)

@@ -17,6 +17,7 @@ if span == 0 then
   return 0
 end
 begin()
+call('HINCRBY', META, 'blocks', '1')
 if now + span > m.closed then
   m.closed = now + span
   call('HSET', META, 'until', m.closed, 'why', ARGV[own + 1])

@@ -58,6 +58,7 @@ local function charge(id, cost, class, no_line)
   end
   if fits then
     if mine then
+      note_turn(mine)
       leave_line({id})
     end
     grant(id, cost)
@@ -72,11 +73,11 @@ local function charge(id, cost, class, no_line)
   if not dead then
     at = promise(class, before, cost, mine and mine.seq)
     if mine then
-      mine.promise = at
+      mine.promise, mine.refusals = at, mine.refusals + 1
       stand(id, mine)
       position = call('ZRANK', LINE[class], id) + 1 + sooner(class)
     elseif not no_line then
-      join(id, {class = class, cost = cost, promise = at, since = now})
+      join(id, {class = class, cost = cost, promise = at, since = now, refusals = 1})
       position = call('ZCARD', LINE[class]) + sooner(class)
     end
   end

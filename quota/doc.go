@@ -73,6 +73,14 @@
 // halving: O(log n) in the log and in the line. ChargeAll answers many requests in
 // one round trip, and those of one quota in one run of the script.
 //
+// # What is seen
+//
+// Counters go along in what a charge writes anyhow. State tells them: grants, units,
+// refusals, refunds, blocks, how often a granted charge had been refused, how long
+// after their promises waiters came. History tells the past day by quarters of an
+// hour: the counters are copied once a quarter, when something is first counted in
+// it, and a quarter's own count is the difference to the next copy.
+//
 // # When things fail
 //
 // A lost reply is safe: ask again with the same ID (go-redis does). An error is
@@ -83,7 +91,8 @@
 // # Keys
 //
 // All keys of a quota share one hash tag, and all have a TTL, which every write
-// sets again: fw:{quota:NAME}:meta (block, counters), :log (stamps and totals),
+// of them sets again: fw:{quota:NAME}:meta (block, counters), :series (the counters as
+// quarters of an hour began), :log (stamps and totals),
 // :ids:0 and :ids:1 (charge IDs), :holes (refunds), :wait, :due,
 // :line:scheduled, :line:interactive, :sums:scheduled, :sums:interactive (the
 // line). Those of a running limit are fw:{running:NAME}:meta (block, the limit as

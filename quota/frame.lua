@@ -5,10 +5,11 @@
 --        2 log             zset    stamp -> units charged so far, this entry's among them
 --        3 ids:0, 4 ids:1  hash    charge ID -> "stamp cost", two generations
 --        5 holes           hash    refunded units by place in the log (a tree)
---        6 wait            hash    charge ID -> "class place cost promise since"
+--        6 wait            hash    charge ID -> "class place cost promise since refusals"
 --        7 due             zset    deadline (promise + grace) -> charge ID
 --        8, 9 line:*       zset    place -> charge ID; scheduled, interactive
 --        10, 11 sums:*     hash    units that wait, by place (a tree)
+--        12 series         hash    quarter of an hour -> the counters as it began
 -- ARGV   1 the time in µs, or '' for the server's own
 --        2 how long the log and the IDs are kept, µs
 --        3 grace, µs    4 reserve, units    5 number of windows
@@ -39,14 +40,14 @@ local own = 6 + 2 * ARGV[5]
 
 -- m holds the scalars of meta. m.sum and m.seq are per class: units that wait,
 -- and the last place given; m.far is the latest deadline. All are 0 when nobody
--- waits. m.gen counts the generations of IDs, m.since is when this one began.
+-- waits. m.slot is the newest quarter of an hour in series. m.gen counts the generations of IDs, m.since is when this one began.
 local m
 
 local function read_meta()
-  local r = call('HMGET', META, 'v', 'until', 'gen', 'since', 'holes', 'sum1', 'sum2')
+  local r = call('HMGET', META, 'v', 'until', 'gen', 'since', 'holes', 'sum1', 'sum2', 'slot')
   m = {fresh = not r[1], closed = tonumber(r[2] or 0),
        gen = tonumber(r[3] or 2), since = tonumber(r[4] or 0),
-       holes = tonumber(r[5] or 0), off = 0, cap = 0,
+       holes = tonumber(r[5] or 0), off = 0, cap = 0, slot = tonumber(r[8] or 0),
        sum = {tonumber(r[6] or 0), tonumber(r[7] or 0)}, seq = {0, 0}, far = 0}
   if m.holes > 0 then
     r = call('HMGET', META, 'off', 'cap')

@@ -16,7 +16,7 @@ end
 read_meta()
 measure()
 
-local replies, grants, refusals = {}, 0, 0
+local replies, grants, units, refusals = {}, 0, 0, 0
 for i, w in ipairs(windows) do
   replies[i] = w.span
 end
@@ -33,7 +33,7 @@ local function grant(id, cost)
   begin()
   local at = append(cost)
   note_id(id, at, cost)
-  grants = grants + 1
+  grants, units = grants + 1, units + cost
   for _, w in ipairs(windows) do
     w.used = w.used + cost
   end
@@ -41,8 +41,16 @@ local function grant(id, cost)
 end
 
 local function finish()
+  if grants + refusals > 0 then
+    if now >= (m.slot + 1) * SLOT then
+      begin_slot()
+    end
+  end
   if grants > 0 and call('HINCRBY', META, 'grants', grants) % 8 < grants then
     trim()
+  end
+  if grants > 0 then
+    call('HINCRBY', META, 'units', units)
   end
   if refusals > 0 then
     call('HINCRBY', META, 'refusals', refusals)

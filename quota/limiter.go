@@ -105,7 +105,9 @@ func (l *Limiter) Charge(ctx context.Context, r Request) (Decision, error) {
 		return fail(err)
 	}
 	if err := r.check(b.Config); err != nil {
-		l.hopeless(ctx, r, err)
+		if isImpossible(err) {
+			l.hopeless(ctx, r)
+		}
 		return fail(err)
 	}
 	a, err := l.desk.ask(ctx, r)
@@ -117,12 +119,7 @@ func (l *Limiter) Charge(ctx context.Context, r Request) (Decision, error) {
 
 // hopeless takes out of the line who waits for more than there ever will be, since
 // a limit was lowered. If that fails, its place goes when its grace is over.
-func (l *Limiter) hopeless(ctx context.Context, r Request, err error) {
-	var never *ImpossibleError
-	if errors.As(err, &never) {
-		_ = l.Leave(ctx, r.Quota, r.ID)
-	}
-}
+func (l *Limiter) hopeless(ctx context.Context, r Request) { _ = l.Leave(ctx, r.Quota, r.ID) }
 
 // Refund gives back what an ID was charged, and gives how much that was: 0 when
 // there is nothing to refund, be it that it was never charged, was refunded

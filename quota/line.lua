@@ -10,9 +10,10 @@ local SUMS = {KEYS[10], KEYS[11]}
 local function waiter(name)
   local r = call('HGET', WAIT, name)
   if r then
-    local c, seq, cost, promise, since = match(r, '^(%d) (%d+) (%d+) (%d+) (%d+)$')
+    -- Before there were refusals in it, a record ended with since.
+    local c, seq, cost, promise, since, refusals = match(r, '^(%d) (%d+) (%d+) (%d+) (%d+) ?(%d*)$')
     return {class = tonumber(c), seq = tonumber(seq), cost = tonumber(cost),
-            promise = tonumber(promise), since = tonumber(since)}
+            promise = tonumber(promise), since = tonumber(since), refusals = tonumber(refusals) or 1}
   end
 end
 
@@ -119,7 +120,7 @@ end
 
 -- stand writes a waiter's record and its deadline.
 local function stand(name, w)
-  call('HSET', WAIT, name, format('%d %.0f %.0f %.0f %.0f', w.class, w.seq, w.cost, w.promise, w.since))
+  call('HSET', WAIT, name, format('%d %.0f %.0f %.0f %.0f %d', w.class, w.seq, w.cost, w.promise, w.since, w.refusals))
   call('ZADD', DUE, w.promise + grace, name)
   if w.promise + grace > m.far then
     m.far = w.promise + grace

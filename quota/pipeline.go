@@ -29,12 +29,23 @@ type part struct {
 // them. One that fails says so in its own Err.
 func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
 	answers := make([]Answer, len(requests))
-	parts := l.parts(requests, answers)
-	for i, a := range answers {
-		l.hopeless(ctx, requests[i], a.Err)
+	from := 0
+	for i, r := range requests {
+		if l.never(r) {
+			// It leaves the line in its turn: what was asked before goes first.
+			l.chargeAll(ctx, requests[from:i], answers[from:i])
+			l.hopeless(ctx, r)
+			from = i
+		}
 	}
+	l.chargeAll(ctx, requests[from:], answers[from:])
+	return answers
+}
+
+func (l *Limiter) chargeAll(ctx context.Context, requests []Request, answers []Answer) {
+	parts := l.parts(requests, answers)
 	if len(parts) == 0 {
-		return answers
+		return
 	}
 	pipe := l.rdb.Pipeline()
 	for _, p := range parts {
@@ -59,7 +70,12 @@ func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
 			}
 		}
 	}
-	return answers
+}
+
+// never says whether a request is one that can never be granted.
+func (l *Limiter) never(r Request) bool {
+	b, err := l.find(r.Quota)
+	return err == nil && isImpossible(r.check(b.Config))
 }
 
 // parts sorts the requests by quota. Those that need no Redis are answered.

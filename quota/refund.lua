@@ -23,7 +23,11 @@ if not cost then
   return 0
 end
 call('HDEL', ids(gen), id)
+if now >= (m.slot + 1) * SLOT then
+  begin_slot()
+end
 call('HINCRBY', META, 'refunds', '1')
+call('HINCRBY', META, 'back', cost)
 
 local counted = false
 for _, w in ipairs(windows) do

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -29,12 +30,18 @@ func TestRepliesOfAnotherFormAreErrors(t *testing.T) {
 			t.Errorf("%s: %+v", what, ds)
 		}
 	}
-	s := []any{int64(1), int64(0), int64(0), "", int64(0), int64(0), int64(0), int64(0), int64(0), int64(0), int64(0), int64(0), int64(1000000), int64(3)}
+	counters := make([]any, 20)
+	for i := range counters {
+		counters[i] = int64(0)
+	}
+	s := []any{int64(1), int64(0), int64(0), "", counters, int64(0), int64(0), int64(0), int64(0), int64(0), int64(1000000), int64(3)}
 	if st, err := state(c, s); err != nil || st.Windows[0].Used != 3 {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	for what, bad := range map[string][]any{
-		"short":           s[:10],
+		"short":           s[:8],
+		"few counters":    slices.Concat(s[:4], []any{counters[:19]}, s[5:]),
+		"many counters":   slices.Concat(s[:4], []any{append(counters[:20:20], int64(0))}, s[5:]),
 		"half a waiter":   append(s[:len(s):len(s)], int64(1), "id"),
 		"an odd class":    append(s[:len(s):len(s)], int64(3), "id", int64(1), int64(2), int64(3)),
 		"a waiter's cost": append(s[:len(s):len(s)], int64(1), "id", "x", int64(2), int64(3)),

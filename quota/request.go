@@ -69,6 +69,11 @@ func (e *ImpossibleError) Error() string {
 	return fmt.Sprintf("cost %d of quota %q can never be granted: one charge can take %d at most", e.Cost, e.Quota, e.Limit)
 }
 
+func isImpossible(err error) bool {
+	var never *ImpossibleError
+	return errors.As(err, &never)
+}
+
 // ParseCost reads a cost written in decimal digits alone. All else (signs,
 // blanks, hex, exponents, NaN, 2^53 and more) is ErrCost.
 func ParseCost(s string) (int64, error) {

@@ -21,6 +21,12 @@ var ageLua string
 //go:embed line.lua
 var lineLua string
 
+//go:embed series.lua
+var seriesLua string
+
+//go:embed seen.lua
+var seenLua string
+
 //go:embed grant.lua
 var grantLua string
 
@@ -39,6 +45,9 @@ var blockLua string
 //go:embed state.lua
 var stateLua string
 
+//go:embed history.lua
+var historyLua string
+
 //go:embed running.lua
 var runningLua string
 
@@ -53,12 +62,13 @@ var runningStateLua string
 
 // Each script is its own file after the parts that it stands on.
 var (
-	lineParts    = frameLua + treeLua + logLua + ageLua + lineLua
-	chargeScript = redis.NewScript(frameLua + treeLua + logLua + grantLua + ageLua + lineLua + chargeLua)
-	refundScript = redis.NewScript(lineParts + refundLua)
-	leaveScript  = redis.NewScript(lineParts + leaveLua)
-	stateScript  = redis.NewScript(lineParts + stateLua)
-	blockScript  = redis.NewScript(frameLua + blockLua)
+	lineParts     = frameLua + treeLua + logLua + seriesLua + seenLua + ageLua + lineLua
+	chargeScript  = redis.NewScript(frameLua + treeLua + logLua + seriesLua + grantLua + ageLua + lineLua + seenLua + chargeLua)
+	refundScript  = redis.NewScript(lineParts + refundLua)
+	leaveScript   = redis.NewScript(lineParts + leaveLua)
+	stateScript   = redis.NewScript(lineParts + stateLua)
+	blockScript   = redis.NewScript(frameLua + blockLua)
+	historyScript = redis.NewScript(frameLua + seriesLua + seenLua + historyLua)
 
 	leaseScript        = redis.NewScript(runningLua + leaseLua)
 	shutScript         = redis.NewScript(runningLua + shutLua)

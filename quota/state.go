@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -22,8 +23,7 @@ type State struct {
 	BlockedUntil time.Time // zero when open
 	BlockReason  string
 
-	// Since the quota was first used, or was last at rest for 30 days.
-	Grants, Refusals, Refunds int64
+	Seen
 }
 
 // Line is how many wait in a class, and for how much.
@@ -66,7 +66,9 @@ func state(c Config, reply []any) (State, error) {
 	r := reader{rest: reply}
 	s := State{Name: c.Name, Reserve: c.Reserve}
 	s.Now, s.NextRelease, s.BlockedUntil, s.BlockReason = r.time(), r.time(), r.time(), r.text()
-	s.Grants, s.Refusals, s.Refunds = r.int(), r.int(), r.int()
+	counters := r.array()
+	s.Seen = counters.seen()
+	r.err = errors.Join(r.err, counters.done())
 	if since := r.time(); !since.IsZero() {
 		s.LongestWait = s.Now.Sub(since)
 	}

@@ -3,7 +3,7 @@
 -- KEYS   as in frame.lua
 -- ARGV   as in frame.lua, then how many waiters of each class to show
 -- Reply  {now, next release or 0, blocked until or 0, why,
---         grants, refusals, refunds, first asked of the longest waiting or 0,
+--         {counters, as seen.lua has them}, first asked of the longest waiting or 0,
 --         per class scheduled, interactive: waiters, units,
 --         each window's span, each window's used,
 --         waiters: (class, id, cost, promise, since) each}; instants in µs
@@ -29,10 +29,9 @@ for _, w in ipairs(windows) do
     end
   end
 end
-local c = call('HMGET', META, 'why', 'grants', 'refusals', 'refunds')
-local r = {now, release_at, 0, '', tonumber(c[2] or 0), tonumber(c[3] or 0), tonumber(c[4] or 0), 0}
+local r = {now, release_at, 0, '', counters(), 0}
 if m.closed > now then
-  r[3], r[4] = m.closed, c[1] or ''
+  r[3], r[4] = m.closed, call('HGET', META, 'why') or ''
 end
 for l = 1, 2 do
   r[#r + 1] = m.sum[l] > 0 and call('ZCARD', LINE[l]) or 0
@@ -57,5 +56,5 @@ for l = 2, 1, -1 do
     end
   end
 end
-r[8] = oldest
+r[6] = oldest
 return r

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,6 +165,9 @@ func TestEveryWriteSetsTheTTLAgain(t *testing.T) {
 	d := open(t, window(10, time.Minute))
 	persist := func() (n int) {
 		for _, key := range d.rdb.Keys(d.ctx, d.key("*")).Val() {
+			if strings.HasSuffix(key, ":series") {
+				continue // what is first counted in a quarter of an hour does that
+			}
 			d.rdb.Persist(d.ctx, key)
 			n++
 		}

@@ -1,0 +1,11 @@
+-- history: a quota's past day.
+--
+-- KEYS   as in frame.lua
+-- ARGV   as in frame.lua
+-- Reply  {now in µs, {counters, as seen.lua has them},
+--         {quarter, 'grants units refusals back' as it began, …}}
+-- Cost   O(quarters kept)
+
+-- Where the counters are gone, so is what was written of them.
+local kept = call('EXISTS', META) == 1
+return {now, counters(), kept and call('HGETALL', SERIES) or {}}

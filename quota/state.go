@@ -70,7 +70,7 @@ func state(c Config, reply []any) (State, error) {
 	s.Seen = counters.seen()
 	r.err = errors.Join(r.err, counters.done())
 	if since := r.time(); !since.IsZero() {
-		s.LongestWait = s.Now.Sub(since)
+		s.LongestWait = max(s.Now.Sub(since), 0) // the clock may have stepped back
 	}
 	s.Scheduled = Line{Waiting: r.int(), Units: r.int()}
 	s.Interactive = Line{Waiting: r.int(), Units: r.int()}

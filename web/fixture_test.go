@@ -59,6 +59,7 @@ type world struct {
 	jobs      *jobs.Client
 	store     *feed.Store
 	quotas    *quota.Limiter
+	leases    *quota.Leases
 	pools     *allocation.Pools
 	schedules *fakeSchedules
 	server    *Server
@@ -87,6 +88,7 @@ func newWorld(t *testing.T, settings ...setting) *world {
 		{Name: "youtube", Windows: []quota.Window{{Limit: 10000, Per: 24 * time.Hour}, {Limit: 300, Per: time.Minute}}, Reserve: 20},
 	})
 	must(err)
+	w.leases = quota.NewLeases(w.rdb)
 	w.pools, err = allocation.New(w.rdb, []allocation.Config{{Name: "public"}})
 	must(err)
 	_, err = w.pools.Import(t.Context(), "public", strings.NewReader("http://user:"+proxyPassword+"@proxy-a.example.org:3128\nproxy-b.example.org:3128\nsocks5://proxy-c.example.org:1080\n"), nil)
@@ -98,7 +100,7 @@ func newWorld(t *testing.T, settings ...setting) *world {
 	cfg := Config{Listen: "127.0.0.1:0", Version: "v1.2.3"}
 	parts := Parts{
 		Redis: w.rdb, Asynq: asynq.RedisClientOpt{Network: "unix", Addr: w.redis.Socket()}, Jobs: w.jobs, Feeds: w.store,
-		Quotas: w.quotas, Pools: w.pools, Schedules: w.schedules, Log: log,
+		Quotas: w.quotas, Leases: w.leases, Pools: w.pools, Schedules: w.schedules, Log: log,
 	}
 	pc := usualPace
 	for _, set := range settings {

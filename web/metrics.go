@@ -66,6 +66,15 @@ var (
 	quotaGrants    = desc("quota_grants_total", "Charges granted.", "quota")
 	quotaRefusals  = desc("quota_refusals_total", "Charges refused.", "quota")
 	quotaRefunds   = desc("quota_refunds_total", "Charges given back.", "quota")
+	quotaUnits     = desc("quota_granted_units_total", "Units granted.", "quota")
+	quotaBack      = desc("quota_refunded_units_total", "Units given back.", "quota")
+	quotaBlocks    = desc("quota_blocks_total", "How often a quota was closed for everybody.", "quota")
+	quotaRelease   = desc("quota_next_release_timestamp_seconds", "When a window of a quota next counts less. Absent while none counts anything.", "quota")
+	quotaSnoozes   = desc("quota_snoozes", "Charges granted, by how often each was refused before.", "quota")
+	quotaLateness  = desc("quota_lateness_seconds", "Waiters granted, by how long after its promised instant each came back.", "quota")
+	quotaRunning   = desc("quota_running", "Jobs of a quota that run now.", "quota")
+	quotaAtMost    = desc("quota_running_limit", "How many jobs of a quota may run at a time. Absent where there is no limit.", "quota")
+	quotaRunWaits  = desc("quota_running_waiting", "Jobs that wait until fewer jobs of a quota run.", "quota")
 
 	poolEndpoints = desc("pool_endpoints", "Endpoints of a pool by state; their sum is all of them.", "pool", "state")
 
@@ -83,6 +92,7 @@ var allMetrics = []*prometheus.Desc{
 	buildInfo, redisUp, unread,
 	feedAge, feedTTL, feedVersion, feedItems, feedState, feedFailing,
 	quotaLimit, quotaUsed, quotaRemaining, quotaReserve, quotaWaiting, quotaLongest, quotaBlocked, quotaGrants, quotaRefusals, quotaRefunds,
+	quotaUnits, quotaBack, quotaBlocks, quotaRelease, quotaSnoozes, quotaLateness, quotaRunning, quotaAtMost, quotaRunWaits,
 	poolEndpoints, queueJobs, jobEvents,
 }
 
@@ -115,6 +125,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, q := range s.Quotas {
 		if q.Err == nil {
 			collectQuota(gauge, counter, q.View)
+			ch <- constHistogram(quotaSnoozes, q.View.Snoozes, q.Name)
+			ch <- constHistogram(quotaLateness, q.View.Lateness, q.Name)
 		}
 	}
 	for _, p := range s.Pools {
@@ -180,6 +192,29 @@ func collectQuota(gauge gaugeFunc, counter counterFunc, q Quota) {
 	counter(quotaGrants, q.Grants, q.Name)
 	counter(quotaRefusals, q.Refusals, q.Name)
 	counter(quotaRefunds, q.Refunds, q.Name)
+	counter(quotaUnits, q.Units, q.Name)
+	counter(quotaBack, q.RefundedUnits, q.Name)
+	counter(quotaBlocks, q.Blocks, q.Name)
+	if q.NextReleaseAt != nil {
+		gauge(quotaRelease, float64(q.NextReleaseAt.UnixMicro())/1e6, q.Name)
+	}
+	if r := q.Running; r != nil {
+		gauge(quotaRunning, float64(r.Running), q.Name)
+		gauge(quotaRunWaits, float64(r.Waiting), q.Name)
+		if r.Limit != nil {
+			gauge(quotaAtMost, float64(*r.Limit), q.Name)
+		}
+	}
+}
+
+func constHistogram(d *prometheus.Desc, h Histogram, labels ...string) prometheus.Metric {
+	buckets := map[float64]uint64{}
+	for _, b := range h.Buckets {
+		if b.UpTo != nil { // the last one goes without saying
+			buckets[*b.UpTo] = uint64(b.Count)
+		}
+	}
+	return prometheus.MustNewConstHistogram(d, uint64(h.Count), h.Sum, buckets, labels...)
 }
 
 // windowName is a window as the config writes it: 24h, 1m, day.

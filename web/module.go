@@ -29,6 +29,7 @@ type needs struct {
 	Jobs       *jobs.Client
 	Feeds      *feed.Store
 	Quotas     *quota.Limiter
+	Leases     *quota.Leases `optional:"true"`
 	Pools      *allocation.Pools
 	Schedules  Schedules `optional:"true"`
 	Ready      Readiness `optional:"true"`
@@ -37,7 +38,7 @@ type needs struct {
 
 func provide(n needs) (*Server, error) {
 	s, err := New(n.Config, Parts{
-		Redis: n.Redis, Asynq: n.Asynq, Jobs: n.Jobs, Feeds: n.Feeds, Quotas: n.Quotas, Pools: n.Pools,
+		Redis: n.Redis, Asynq: n.Asynq, Jobs: n.Jobs, Feeds: n.Feeds, Quotas: n.Quotas, Leases: n.Leases, Pools: n.Pools,
 		Schedules: n.Schedules, Ready: n.Ready, Log: n.Log,
 	})
 	if err != nil {

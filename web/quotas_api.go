@@ -15,23 +15,28 @@ func (s *Server) listQuotas(w http.ResponseWriter, r *http.Request) {
 	}
 	views := []Quota{}
 	for _, name := range s.p.Quotas.Names() {
-		st, err := s.p.Quotas.State(r.Context(), name)
+		view, err := s.quota(r.Context(), name)
 		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		views = append(views, QuotaView(st))
+		views = append(views, view)
 	}
 	s.answer(w, r, http.StatusOK, map[string][]Quota{"quotas": views})
 }
 
 func (s *Server) getQuota(w http.ResponseWriter, r *http.Request) {
-	st, err := s.p.Quotas.State(r.Context(), r.PathValue("name"))
+	view, err := s.quota(r.Context(), r.PathValue("name"))
+	var points []quota.Point
+	if err == nil {
+		points, err = s.p.Quotas.History(r.Context(), view.Name)
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, QuotaView(st))
+	view.History = PointsView(points)
+	s.answer(w, r, http.StatusOK, view)
 }
 
 // charging is the body of a charge.

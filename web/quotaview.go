@@ -64,9 +64,20 @@ type Quota struct {
 	BlockedUntil *time.Time `json:"blocked_until"`
 	BlockReason  string     `json:"block_reason"`
 
-	Grants   int64 `json:"grants"`
-	Refusals int64 `json:"refusals"`
-	Refunds  int64 `json:"refunds"`
+	Grants        int64 `json:"grants"`
+	Units         int64 `json:"units"` // granted
+	Refusals      int64 `json:"refusals"`
+	Refunds       int64 `json:"refunds"`
+	RefundedUnits int64 `json:"refunded_units"`
+	Blocks        int64 `json:"blocks"` // how often it was closed
+
+	Snoozes  Histogram `json:"snoozes"`  // grants by how often they were refused before
+	Lateness Histogram `json:"lateness"` // grants of waiters by how long after their promise they came, in seconds
+
+	// Running is who works at a time; null where it was not asked for.
+	Running *Running `json:"running"`
+	// History is the past day by quarters of an hour, the present one last; only of a single quota.
+	History []Point `json:"history,omitempty"`
 }
 
 // Line is who waits for a quota.
@@ -94,7 +105,9 @@ func QuotaView(s quota.State) Quota {
 	q := Quota{
 		Name: s.Name, Windows: usedOf(s.Windows), Remaining: s.Remaining, Reserve: s.Reserve,
 		NextReleaseAt: instant(s.NextRelease), BlockedUntil: instant(s.BlockedUntil), BlockReason: s.BlockReason,
-		Grants: s.Grants, Refusals: s.Refusals, Refunds: s.Refunds,
+		Grants: s.Grants, Units: s.Units, Refusals: s.Refusals, Refunds: s.Refunds, RefundedUnits: s.Refunded, Blocks: s.Blocks,
+		Snoozes:  histogram(s.Snoozes, float64(s.SnoozeSum)),
+		Lateness: histogram(s.Lateness, s.LatenessSum.Seconds()),
 		Line: Line{
 			Waiting: s.Scheduled.Waiting + s.Interactive.Waiting, Units: s.Scheduled.Units + s.Interactive.Units,
 			Scheduled: s.Scheduled.Waiting, Interactive: s.Interactive.Waiting,

@@ -32,6 +32,7 @@ type Parts struct {
 	Jobs      *jobs.Client
 	Feeds     *feed.Store
 	Quotas    *quota.Limiter
+	Leases    *quota.Leases // nil: who runs is not shown
 	Pools     *allocation.Pools
 	Schedules Schedules // nil: there are none to show
 	Ready     Readiness // nil: always

@@ -99,10 +99,7 @@ func (n *snapshots) read(ctx context.Context) (*snapshot, error) {
 		}
 	})
 	in(func() {
-		s.Quotas = each(p.Quotas.Names(), func(name string) (Quota, error) {
-			st, err := p.Quotas.State(ctx, name)
-			return QuotaView(st), err
-		})
+		s.Quotas = each(p.Quotas.Names(), func(name string) (Quota, error) { return n.server.quota(ctx, name) })
 	})
 	in(func() {
 		s.Pools = each(p.Pools.Names(), func(name string) (Pool, error) {

@@ -44,44 +44,15 @@ func (quotaListCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
 		t := e.table("the config has no quotas", quotaHeader...)
 		for _, name := range s.quotas.Names() {
-			st, err := s.quotas.State(s.ctx, name)
+			st, view, err := s.quota(name)
 			if err != nil {
 				return err
 			}
-			if err := t.add(web.QuotaView(st), quotaCells(st)...); err != nil {
+			if err := t.add(view, quotaCells(st)...); err != nil {
 				return err
 			}
 		}
 		return t.flush()
-	})
-}
-
-type quotaShowCmd struct {
-	Name string `arg:"" help:"The quota."`
-}
-
-func (c *quotaShowCmd) Run(e *env) error {
-	return e.with(func(s *session) error {
-		st, err := s.quotas.State(s.ctx, c.Name)
-		if err != nil {
-			return err
-		}
-		t := e.table("", quotaHeader...)
-		if err := t.add(web.QuotaView(st), quotaCells(st)...); err != nil {
-			return err
-		}
-		if err := t.flush(); err != nil || e.json || len(st.Waiters) == 0 {
-			return err
-		}
-		fmt.Fprintln(e.out)
-		line := e.table("", "PLACE", "CLASS", "CHARGE", "COST", "PROMISED", "WAITING")
-		for _, w := range st.Waiters {
-			err := line.add(nil, fmt.Sprint(w.Position), w.Priority.String(), w.ID, fmt.Sprint(w.Cost), instant(&w.Promised, st.Now), span(st.Now.Sub(w.Since)))
-			if err != nil {
-				return err
-			}
-		}
-		return line.flush()
 	})
 }
 

@@ -26,6 +26,7 @@ type session struct {
 	jobs      *jobs.Client
 	feeds     *feed.Store
 	quotas    *quota.Limiter
+	leases    *quota.Leases
 	pools     *allocation.Pools
 	schedules *schedules
 }
@@ -42,7 +43,7 @@ func (e *env) with(f func(*session) error) error {
 		base(s.settings, log),
 		fx.StartTimeout(90*time.Second), fx.StopTimeout(15*time.Second),
 		scheduler.Module, fx.Provide(newSchedules, enqueuer),
-		fx.Populate(&s.rdb, &s.conn, &s.jobs, &s.feeds, &s.quotas, &s.pools, &s.schedules),
+		fx.Populate(&s.rdb, &s.conn, &s.jobs, &s.feeds, &s.quotas, &s.leases, &s.pools, &s.schedules),
 	)
 	if err := app.Err(); err != nil {
 		return plain(err)

@@ -91,3 +91,18 @@ func ExampleParseCost() {
 	// 100 <nil>
 	// 0 quota: cost "1e3": cost must be a whole number from 1 to 9007199254740991
 }
+
+func ExampleDay() {
+	pacific, err := time.LoadLocation("America/Los_Angeles")
+	if err != nil {
+		panic(err)
+	}
+	from, to := quota.Day(pacific, time.Date(2026, 11, 1, 12, 0, 0, 0, pacific)) // clocks go back
+	fmt.Println(from.In(pacific).Format(time.DateTime), to.Sub(from))
+	// Output: 2026-11-01 00:00:00 25h0m0s
+}
+
+func ExamplePriority_String() {
+	fmt.Println(quota.Scheduled, quota.Interactive)
+	// Output: scheduled interactive
+}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,79 +16,6 @@ import (
 	"feedwarden/quota"
 )
 
-// cutter is a wire to Redis that loses replies: the script has run, and the connection breaks.
-type cutter struct {
-	net.Listener
-	socket string
-	cuts   atomic.Int64 // so many of the next replies are lost
-	every  int64        // if set, so is every so-many-th
-	seen   atomic.Int64
-}
-
-func newCutter(t *testing.T, socket string) *cutter {
-	t.Helper()
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cutter{Listener: l, socket: socket}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go c.carry(conn)
-		}
-	}()
-	return c
-}
-
-func (c *cutter) carry(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("unix", c.socket)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	go func() {
-		_, _ = io.Copy(server, client)
-		_ = server.Close()
-	}()
-	buf := make([]byte, 1<<16)
-	for {
-		n, err := server.Read(buf)
-		if err != nil || c.lost() {
-			return
-		}
-		if _, err := client.Write(buf[:n]); err != nil {
-			return
-		}
-	}
-}
-
-func (c *cutter) lost() bool {
-	if c.every > 0 && c.seen.Add(1)%c.every == 0 {
-		return true
-	}
-	for {
-		n := c.cuts.Load()
-		if n <= 0 {
-			return false
-		}
-		if c.cuts.CompareAndSwap(n, n-1) {
-			return true
-		}
-	}
-}
-
-func (c *cutter) client(t *testing.T) *redis.Client {
-	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Addr().String(), MinRetryBackoff: time.Millisecond, MaxRetryBackoff: 2 * time.Millisecond})
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
-}
-
 func limiter(t *testing.T, rdb redis.UniversalClient, c quota.Config, opts ...quota.Option) *quota.Limiter {
 	t.Helper()
 	l, err := quota.New(rdb, []quota.Config{c}, opts...)
@@ -101,88 +25,21 @@ func limiter(t *testing.T, rdb redis.UniversalClient, c quota.Config, opts ...qu
 	return l
 }
 
-func TestALostReplyIsChargedOnce(t *testing.T) {
-	t.Parallel()
-	srv := testredis.Own(t, "--save", "")
-	wire := newCutter(t, srv.Socket())
-	rdb := wire.client(t)
-	ctx := context.Background()
-	c := window(100, time.Hour)
-	c.Name = "q"
-	l := limiter(t, rdb, c)
-	ask := func(id string, cost int64) quota.Decision {
-		t.Helper()
-		d, err := l.Charge(ctx, quota.Request{Quota: "q", ID: id, Cost: cost})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+// flushScripts makes every server forget the scripts.
+func flushScripts(ctx context.Context, rdb redis.UniversalClient) error {
+	if cluster, ok := rdb.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.ScriptFlush(ctx).Err() })
 	}
-	used := func(want int64) {
-		t.Helper()
-		s, err := l.State(ctx, "q")
-		if err != nil || s.Windows[0].Used != want {
-			t.Fatalf("%+v, %v, want %d used", s, err, want)
-		}
-	}
-	ask("warm", 1)
-	wire.cuts.Store(1)
-	if d := ask("a", 10); !d.Granted || d.Windows[0].Used != 11 {
-		t.Fatalf("%+v", d)
-	}
-	if n := wire.cuts.Load(); n != 0 {
-		t.Fatal("no reply was lost")
-	}
-	used(11)
-
-	// In a pipeline.
-	wire.cuts.Store(1)
-	for _, a := range l.ChargeAll(ctx, []quota.Request{{Quota: "q", ID: "b", Cost: 2}, {Quota: "q", ID: "c", Cost: 3}}) {
-		if a.Err != nil || !a.Granted {
-			t.Fatal(a)
-		}
-	}
-	used(16)
-
-	// A refusal: one place.
-	wire.cuts.Store(1)
-	if d := ask("w", 90); d.Granted || d.Position != 1 {
-		t.Fatalf("%+v", d)
-	}
-
-	// The client gives up; the outcome is unknown, so it is refunded, and once more.
-	if err := l.Leave(ctx, "q", "w"); err != nil {
-		t.Fatal(err)
-	}
-	wire.cuts.Store(1000)
-	if d, err := l.Charge(ctx, quota.Request{Quota: "q", ID: "e", Cost: 40}); err == nil || d.Granted {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	wire.cuts.Store(0)
-	used(56)
-	for _, want := range []int64{40, 0} {
-		if n, err := l.Refund(ctx, "q", "e"); err != nil || n != want {
-			t.Fatalf("refunded %d, %v, want %d", n, err, want)
-		}
-	}
-	used(16)
-
-	// A refund whose reply is lost.
-	wire.cuts.Store(1)
-	if _, err := l.Refund(ctx, "q", "a"); err != nil {
-		t.Fatal(err)
-	}
-	used(6)
+	return rdb.ScriptFlush(ctx).Err()
 }
 
 func TestAFlushedScriptCacheIsRefilled(t *testing.T) {
 	t.Parallel()
-	srv := testredis.Own(t, "--save", "")
-	rdb := srv.Client()
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb := connection(t)
 	ctx := context.Background()
 	var all []quota.Config
-	for _, name := range []string{"a", "b"} {
+	names := [2]string{testredis.Name("a"), testredis.Name("b")}
+	for _, name := range names {
 		c := window(1000, time.Hour)
 		c.Name = name
 		all = append(all, c)
@@ -193,21 +50,21 @@ func TestAFlushedScriptCacheIsRefilled(t *testing.T) {
 	}
 	flush := func() {
 		t.Helper()
-		if err := rdb.ScriptFlush(ctx).Err(); err != nil {
+		if err := flushScripts(ctx, rdb); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 3 {
 		flush()
-		if d, err := l.Charge(ctx, quota.Request{Quota: "a", ID: fmt.Sprint("one", i), Cost: 1}); err != nil || !d.Granted {
+		if d, err := l.Charge(ctx, quota.Request{Quota: names[0], ID: fmt.Sprint("one", i), Cost: 1}); err != nil || !d.Granted {
 			t.Fatal(d, err)
 		}
 		flush()
 		var batch []quota.Request
 		for k := range 150 {
-			batch = append(batch, quota.Request{Quota: string("ab"[k%2]), ID: fmt.Sprint("many", i, "-", k), Cost: 1})
+			batch = append(batch, quota.Request{Quota: names[k%2], ID: fmt.Sprint("many", i, "-", k), Cost: 1})
 		}
-		batch = append(batch, quota.Request{Quota: "other", ID: "x", Cost: 1}, quota.Request{Quota: "a", ID: "x", Cost: 0})
+		batch = append(batch, quota.Request{Quota: "other", ID: "x", Cost: 1}, quota.Request{Quota: names[0], ID: "x", Cost: 0})
 		answers := l.ChargeAll(ctx, batch)
 		for k, a := range answers[:150] {
 			if a.Err != nil || !a.Granted || a.ID != batch[k].ID || a.Windows[0].Used != int64(i*75+k/2+1)+int64(i+1)*int64(1-k%2) {
@@ -222,11 +79,11 @@ func TestAFlushedScriptCacheIsRefilled(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for name, call := range map[string]func() error{
-		"refund":  func() error { _, err := l.Refund(ctx, "a", "one0"); return err },
-		"leave":   func() error { return l.Leave(ctx, "a", "one0") },
-		"block":   func() error { return l.Block(ctx, "a", time.Second, "why") },
-		"unblock": func() error { return l.Unblock(ctx, "a") },
-		"state":   func() error { _, err := l.State(ctx, "a"); return err },
+		"refund":  func() error { _, err := l.Refund(ctx, names[0], "one0"); return err },
+		"leave":   func() error { return l.Leave(ctx, names[0], "one0") },
+		"block":   func() error { return l.Block(ctx, names[0], time.Second, "why") },
+		"unblock": func() error { return l.Unblock(ctx, names[0]) },
+		"state":   func() error { _, err := l.State(ctx, names[0]); return err },
 	} {
 		flush()
 		if err := call(); err != nil {
@@ -343,21 +200,20 @@ func TestOnMiniredis(t *testing.T) {
 // Many goroutines of several processes, on a wire that loses replies, by Redis's own clock.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	srv := testredis.Own(t, "--save", "")
-	wire := newCutter(t, srv.Socket())
-	wire.every = 97
+	rdb, wire := breakable(t)
+	wire.LoseEvery(97, "evalsha")
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	c := quota.Config{Name: "q", Windows: []quota.Window{{Limit: 40, Per: 200 * time.Millisecond}, {Limit: 25, Per: 100 * time.Millisecond}}}
+	c := quota.Config{Name: testredis.Name("many"), Windows: []quota.Window{{Limit: 40, Per: 200 * time.Millisecond}, {Limit: 25, Per: 100 * time.Millisecond}}}
 	const procs, each, charges = 4, 8, 8
 	var wg sync.WaitGroup
 	var granted, asked atomic.Int64
 	for p := range procs {
-		l := limiter(t, wire.client(t), c)
+		l := limiter(t, rdb, c)
 		for g := range each {
 			wg.Go(func() {
 				for i := range charges {
-					r := quota.Request{Quota: "q", ID: fmt.Sprint(p, "-", g, "-", i), Cost: int64(i%4 + 1), Priority: quota.Priority(g % 2)}
+					r := quota.Request{Quota: c.Name, ID: fmt.Sprint(p, "-", g, "-", i), Cost: int64(i%4 + 1), Priority: quota.Priority(g % 2)}
 					for ctx.Err() == nil {
 						d, err := l.Charge(ctx, r)
 						asked.Add(1)
@@ -381,9 +237,8 @@ func TestManyAtOnce(t *testing.T) {
 	if n := granted.Load(); n != procs*each*charges {
 		t.Fatalf("%d granted, want %d", n, procs*each*charges)
 	}
-	rdb := srv.Client()
-	t.Cleanup(func() { _ = rdb.Close() })
-	d := &desk{t: t, ctx: context.Background(), rdb: rdb, name: "q"}
+	wire.LoseEvery(0, "")
+	d := &desk{t: t, ctx: context.Background(), rdb: rdb, name: c.Name}
 	log := d.entries()
 	if len(log) != procs*each*charges {
 		t.Errorf("%d entries for %d charges", len(log), procs*each*charges)

@@ -23,7 +23,7 @@ func TestMemoryOfAFullWindow(t *testing.T) {
 			}
 		}
 		var sum int64
-		for _, key := range d.rdb.Keys(d.ctx, d.key("*")).Val() {
+		for _, key := range d.keys() {
 			sum += d.rdb.MemoryUsage(d.ctx, key, 0).Val()
 		}
 		t.Logf("cost %d: %d bytes", c.cost, sum)

@@ -74,8 +74,14 @@ func (p *paired) chargeAll(rt *rapid.T, requests []quota.Request) {
 	for i := range requests {
 		requests[i].Quota = p.name
 	}
-	for i, a := range p.l.ChargeAll(p.ctx, requests) {
-		p.check(rt, requests[i], a.Decision, a.Err)
+	answers := p.l.ChargeAll(p.ctx, requests)
+	// What can never be granted is answered before any is asked.
+	for _, never := range []bool{true, false} {
+		for i, a := range answers {
+			if (a.Err != nil) == never {
+				p.check(rt, requests[i], a.Decision, a.Err)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package quota_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -16,19 +17,30 @@ import (
 
 // paired drives the limiter on Redis and the ledger in memory by the same steps.
 type paired struct {
-	ctx    context.Context
-	hand   *hand
-	name   string
-	cfg    quota.Config
-	l      *quota.Limiter
-	ledger *quota.Ledger
-	grants map[string]quota.Decision // what is charged now, by ID
-	waits  []quota.Decision          // promises given
-	long   bool                      // days among the windows, always: how long the log is kept does not change
+	ctx      context.Context
+	rdb      redis.UniversalClient
+	hand     *hand
+	name     string
+	cfg      quota.Config
+	l        *quota.Limiter
+	ledger   *quota.Ledger
+	log      []grant         // all that was told to be granted
+	last     map[string]int  // the grant of an ID, by place in log
+	latest   time.Time       // the clock at its furthest
+	promises promises        // those that bind
+	waits    []quota.Request // those who were given one
+	long     bool            // days among the windows, always: how long the log is kept does not change
+}
+
+// grant is one that was told, and the config by which it was made.
+type grant struct {
+	charged
+	quota.Priority
+	cfg quota.Config
 }
 
 func newPaired(rdb redis.UniversalClient, rt *rapid.T) *paired {
-	p := &paired{ctx: context.Background(), hand: newHand(), name: testredis.Name("m"), grants: map[string]quota.Decision{}}
+	p := &paired{ctx: context.Background(), rdb: rdb, hand: newHand(), name: testredis.Name("m"), last: map[string]int{}, promises: promises{}}
 	p.long = rapid.Bool().Draw(rt, "long")
 	p.cfg = p.anyConfig(rt)
 	l, err := quota.New(rdb, []quota.Config{p.cfg}, quota.WithClock(p.hand.now))
@@ -92,58 +104,103 @@ func (p *paired) check(rt *rapid.T, r quota.Request, got quota.Decision, err err
 		rt.Fatalf("%+v: error %v, model %v", r, err, wantErr)
 	}
 	if err != nil {
+		delete(p.promises, r.ID)
 		return
 	}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 		rt.Fatalf("%+v\n got   %+v\n model %+v", r, got, want)
 	}
-	before, known := p.grants[r.ID]
-	switch {
-	case !got.Granted:
+	if !got.Granted {
 		if got.RetryAfter < time.Millisecond || !got.At.After(p.hand.now()) {
 			rt.Fatalf("refused, and told to come back at once: %+v", got)
 		}
-		p.waits = append(p.waits, got)
-	case known && before.At.Equal(got.At):
-		// The same charge, told again.
-	default:
-		p.grants[r.ID] = got
-		p.law(rt, r, got.At)
+		p.waits = append(p.waits, r)
+	} else {
+		stamp := got.At.UnixMicro()
+		if k, known := p.last[r.ID]; known && p.log[k].stamp == stamp {
+			return // the same charge, told again
+		}
+		p.last[r.ID] = len(p.log)
+		p.log = append(p.log, grant{charged{id: r.ID, stamp: stamp, cost: got.Cost}, r.Priority, p.cfg})
+	}
+	if err := p.promises.told(r, got, p.hand.now(), p.grace()); err != nil {
+		rt.Fatal(err)
 	}
 }
 
-// law checks every window that ends with a new grant. A window that ends
-// elsewhere holds no more than the one that ends with its newest entry.
-func (p *paired) law(rt *rapid.T, r quota.Request, at time.Time) {
-	for _, w := range p.cfg.Windows {
-		var sum int64
-		for _, g := range p.grants {
-			in := g.At.After(at.Add(-w.Per))
-			if w.Calendar != "" {
-				in = g.At.In(w.Location).Format(time.DateOnly) == at.In(w.Location).Format(time.DateOnly)
+func (p *paired) grace() time.Duration {
+	if p.cfg.Grace == 0 {
+		return 30 * time.Second
+	}
+	return p.cfg.Grace
+}
+
+// keep is how long IDs are remembered, as the package says.
+func (p *paired) keep() time.Duration {
+	if p.long {
+		return 50 * time.Hour
+	}
+	return time.Hour
+}
+
+func (p *paired) remembered(g grant) bool {
+	return !g.refunded && time.UnixMicro(g.stamp).Add(p.keep()).After(p.hand.now())
+}
+
+// law reads the log back: it is what was told, nothing lost and nothing twice; and
+// in no position of any window did grants add up to more than the limit there was.
+func (p *paired) law(rt *rapid.T) {
+	log, ids, err := readBack(p.ctx, p.rdb, p.name)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	gone := len(p.log) - len(log) // what no window counts is forgotten, from the oldest on
+	if gone < 0 {
+		rt.Fatalf("%d entries for %d grants", len(log), len(p.log))
+	}
+	told := make([]charged, len(p.log))
+	for i, g := range p.log {
+		told[i] = g.charged
+		if i < gone {
+			if !time.UnixMicro(g.stamp).Add(p.keep()).Before(p.latest) {
+				rt.Fatalf("a grant that may count is lost: %+v", g)
 			}
-			if in && !g.At.After(at) {
-				sum += g.Cost
-			}
+			continue
 		}
-		limit := w.Limit
-		if r.Priority == quota.Scheduled && p.cfg.Reserve < limit {
-			limit -= p.cfg.Reserve
-		}
-		if sum > limit {
-			rt.Fatalf("%d units in a window of %d per %s that ends at %s", sum, limit, w.Per, at)
+		if e := log[i-gone]; e.stamp != g.stamp || e.cost != g.cost || e.refunded != g.refunded {
+			rt.Fatalf("entry %d is %+v, told %+v", i, e, g.charged)
 		}
 	}
-	stamps := map[int64]bool{}
-	for _, g := range p.grants {
-		if stamps[g.At.UnixMicro()] {
-			rt.Fatalf("two grants at %s", g.At)
+	for id, k := range p.last {
+		g := p.log[k].charged
+		got, ok := ids[id]
+		ok = ok && p.remembered(grant{charged: got})
+		if ok != p.remembered(p.log[k]) || ok && got != g {
+			rt.Fatalf("ID %s: %+v is kept, told %+v", id, got, g)
 		}
-		stamps[g.At.UnixMicro()] = true
+	}
+	for id := range ids {
+		if _, ok := p.last[id]; !ok {
+			rt.Fatalf("ID %s was never granted", id)
+		}
+	}
+	for i, g := range p.log {
+		for _, w := range g.cfg.Windows {
+			limit := w.Limit
+			if g.Priority == quota.Scheduled && g.cfg.Reserve < limit {
+				limit -= g.cfg.Reserve
+			}
+			if sum := heaviest(told, i, w); sum > limit && !g.refunded {
+				rt.Fatalf("%d units in a window of %d per %s%s that ends with %+v", sum, limit, w.Per, w.Calendar, g)
+			}
+		}
 	}
 }
 
 func (p *paired) compare(rt *rapid.T) {
+	if now := p.hand.now(); now.After(p.latest) {
+		p.latest = now
+	}
 	s, err := p.l.State(p.ctx, p.name)
 	if err != nil {
 		rt.Fatal(err)
@@ -163,14 +220,30 @@ func (p *paired) compare(rt *rapid.T) {
 			rt.Fatalf("line of %s: %+v, model %+v, %v", c.p, c.line, want, err)
 		}
 	}
+	p.promises.drop(p.hand.now())
+	p.law(rt)
 }
 
 var someIDs = rapid.Custom(func(rt *rapid.T) string { return fmt.Sprint("id", rapid.IntRange(0, 30).Draw(rt, "id")) })
 
-func TestAsTheModelSays(t *testing.T) {
+// onBoth runs a model on a real server and on the embedded one.
+func onBoth(t *testing.T, property func(*rapid.T, redis.UniversalClient)) {
 	t.Parallel()
-	rdb := testredis.Client(t)
-	rapid.Check(t, func(rt *rapid.T) {
+	for name, open := range map[string]func(*testing.T) redis.UniversalClient{
+		"redis":     func(t *testing.T) redis.UniversalClient { return testredis.Client(t) },
+		"miniredis": func(t *testing.T) redis.UniversalClient { return onMiniredis(t).open(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rdb := open(t)
+			t.Cleanup(func() { _ = rdb.Close() })
+			rapid.Check(t, func(rt *rapid.T) { property(rt, rdb) })
+		})
+	}
+}
+
+func TestAsTheModelSays(t *testing.T) {
+	onBoth(t, func(rt *rapid.T, rdb redis.UniversalClient) {
 		p := newPaired(rdb, rt)
 		request := func(rt *rapid.T) quota.Request {
 			r := quota.Request{ID: someIDs.Draw(rt, "who"), Cost: rapid.Int64Range(1, 12).Draw(rt, "cost")}
@@ -190,16 +263,26 @@ func TestAsTheModelSays(t *testing.T) {
 				}
 				p.chargeAll(rt, many)
 			},
+			"come at the promise": func(rt *rapid.T) {
+				// The next who is due, and then those behind it.
+				due := slices.SortedFunc(maps.Values(p.promises), func(a, b *promise) int { return a.at.Compare(b.at) })
+				for _, next := range due[:min(len(due), rapid.IntRange(1, 8).Draw(rt, "so many"))] {
+					if next.at.After(p.hand.now()) {
+						p.hand.set(next.at)
+					}
+					p.charge(rt, next.Request)
+				}
+			},
 			"come back": func(rt *rapid.T) {
 				if len(p.waits) == 0 {
 					return
 				}
-				d := rapid.SampledFrom(p.waits).Draw(rt, "waiter")
+				r := rapid.SampledFrom(p.waits).Draw(rt, "waiter")
 				off := rapid.SampledFrom([]time.Duration{-time.Microsecond, 0, 0, time.Millisecond, time.Second}).Draw(rt, "late")
-				if at := d.At.Add(off); at.After(p.hand.now()) {
-					p.hand.set(at)
+				if w := p.promises[r.ID]; w != nil && w.at.Add(off).After(p.hand.now()) {
+					p.hand.set(w.at.Add(off))
 				}
-				p.charge(rt, quota.Request{ID: d.ID, Cost: d.Cost})
+				p.charge(rt, r)
 			},
 			"refund": func(rt *rapid.T) {
 				id := someIDs.Draw(rt, "whose")
@@ -207,11 +290,15 @@ func TestAsTheModelSays(t *testing.T) {
 				if want := p.ledger.Refund(p.hand.now(), id); err != nil || got != want {
 					rt.Fatalf("refund %s: %d, %v, model %d", id, got, err, want)
 				}
-				delete(p.grants, id)
+				if k, ok := p.last[id]; ok && p.remembered(p.log[k]) {
+					p.log[k].refunded = true
+				}
+				delete(p.promises, id)
 			},
 			"leave": func(rt *rapid.T) {
 				id := someIDs.Draw(rt, "who")
 				p.ledger.Leave(id)
+				delete(p.promises, id)
 				if err := p.l.Leave(p.ctx, p.name, id); err != nil {
 					rt.Fatal(err)
 				}
@@ -219,6 +306,7 @@ func TestAsTheModelSays(t *testing.T) {
 			"block": func(rt *rapid.T) {
 				d := rapid.SampledFrom([]time.Duration{time.Millisecond, 3 * time.Second, time.Minute}).Draw(rt, "for")
 				p.ledger.Block(p.hand.now(), d)
+				p.promises.loosen(nil)
 				if err := p.l.Block(p.ctx, p.name, d, "why"); err != nil {
 					rt.Fatal(err)
 				}
@@ -234,13 +322,15 @@ func TestAsTheModelSays(t *testing.T) {
 					7 * time.Second, 31 * time.Second, time.Hour, 13 * time.Hour}).Draw(rt, "by"))
 			},
 			"the clock steps back": func(rt *rapid.T) {
-				p.hand.add(-rapid.SampledFrom([]time.Duration{time.Microsecond, time.Second, 5 * time.Second}).Draw(rt, "by"))
+				p.hand.add(-rapid.SampledFrom([]time.Duration{time.Microsecond, time.Second, 5 * time.Second, 50 * time.Second}).Draw(rt, "by"))
+				p.promises.loosen(nil)
 			},
 			"new limits": func(rt *rapid.T) {
 				if rapid.IntRange(0, 2).Draw(rt, "now") > 0 {
 					return
 				}
 				p.cfg = p.anyConfig(rt)
+				p.promises.loosen(nil)
 				if err := p.l.Reload([]quota.Config{p.cfg}); err != nil {
 					rt.Fatal(err)
 				}
@@ -250,99 +340,5 @@ func TestAsTheModelSays(t *testing.T) {
 			},
 			"": p.compare,
 		})
-	})
-}
-
-// Everybody comes back at its promise, no sooner and no later: then each promise
-// is kept, whoever asks, leaves or is refunded meanwhile.
-func TestPromisesAreKept(t *testing.T) {
-	t.Parallel()
-	rdb := testredis.Client(t)
-	rapid.Check(t, func(rt *rapid.T) {
-		p := newPaired(rdb, rt)
-		for i := range p.cfg.Windows {
-			if p.cfg.Windows[i].Calendar == "" {
-				p.cfg.Windows[i].Per = max(p.cfg.Windows[i].Per, time.Second)
-			}
-		}
-		if err := p.l.Reload([]quota.Config{p.cfg}); err != nil {
-			rt.Fatal(err)
-		}
-		most := int64(1000)
-		for _, w := range p.cfg.Windows {
-			room := w.Limit
-			if p.cfg.Reserve < room {
-				room -= p.cfg.Reserve
-			}
-			most = min(most, room)
-		}
-		var line []quota.Decision
-		freed := false // since the promises were given, somebody left: now they may be early
-		serve := func(until time.Time) {
-			for len(line) > 0 && !line[0].At.After(until) {
-				w := line[0]
-				if !freed && w.At.Add(-time.Microsecond).After(p.hand.now()) {
-					p.hand.set(w.At.Add(-time.Microsecond))
-					got, err := p.l.Charge(p.ctx, quota.Request{Quota: p.name, ID: w.ID, Cost: w.Cost})
-					// Promised for no other reason than that stamps are distinct, it is granted with that very stamp.
-					if err != nil || !got.At.Equal(w.At) {
-						rt.Fatalf("1 µs before its promise %s: %+v, %v", w.At, got, err)
-					}
-				}
-				if w.At.After(p.hand.now()) {
-					p.hand.set(w.At)
-				}
-				got, err := p.l.Charge(p.ctx, quota.Request{Quota: p.name, ID: w.ID, Cost: w.Cost})
-				if err != nil || !got.Granted {
-					rt.Fatalf("at its promise %s: %+v, %v", w.At, got, err)
-				}
-				line = line[1:]
-			}
-			if len(line) == 0 {
-				freed = false
-			}
-		}
-		var charged []string
-		for i := range rapid.IntRange(5, 60).Draw(rt, "steps") {
-			switch rapid.IntRange(0, 9).Draw(rt, "step") {
-			case 0:
-				to := p.hand.now().Add(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 20 * time.Second}).Draw(rt, "by"))
-				serve(to)
-				if to.After(p.hand.now()) {
-					p.hand.set(to)
-				}
-			case 1:
-				if len(line) > 0 {
-					k := rapid.IntRange(0, len(line)-1).Draw(rt, "who")
-					if err := p.l.Leave(p.ctx, p.name, line[k].ID); err != nil {
-						rt.Fatal(err)
-					}
-					line = slices.Delete(line, k, k+1)
-					freed = true
-				}
-			case 2:
-				if len(charged) > 0 {
-					if _, err := p.l.Refund(p.ctx, p.name, rapid.SampledFrom(charged).Draw(rt, "whose")); err != nil {
-						rt.Fatal(err)
-					}
-					freed = true
-				}
-			default:
-				r := quota.Request{Quota: p.name, ID: fmt.Sprint("w", i), Cost: rapid.Int64Range(1, most).Draw(rt, "cost")}
-				got, err := p.l.Charge(p.ctx, r)
-				if err != nil {
-					rt.Fatal(err)
-				}
-				if got.Granted {
-					if len(line) > 0 {
-						rt.Fatalf("a newcomer was granted while %d wait", len(line))
-					}
-					charged = append(charged, r.ID)
-				} else {
-					line = append(line, got)
-				}
-			}
-		}
-		serve(p.hand.now().Add(1000 * 24 * time.Hour))
 	})
 }

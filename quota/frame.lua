@@ -102,7 +102,7 @@ local function ids(gen)
 end
 
 -- find_id gives what was charged under an ID that is still remembered, with its
--- stamp and the generation it stands in; nothing when there is none.
+-- stamp; nothing when there is none.
 local function find_id(name)
   for g = m.gen, math.max(m.gen - 1, 1), -1 do
     local r = call('HGET', ids(g), name)
@@ -110,16 +110,17 @@ local function find_id(name)
       local stamp, cost = match(r, '^(%d+) (%d+)$')
       stamp = tonumber(stamp)
       if stamp + keep > now then
-        return tonumber(cost), stamp, g
+        return tonumber(cost), stamp
       end
     end
   end
 end
 
 -- note_id remembers a charge. When the older generation holds nothing that must
--- be remembered, it goes as a whole, and the younger becomes the older.
+-- be remembered, also if the clock steps back, it goes as a whole, and the younger
+-- becomes the older.
 local function note_id(name, stamp, cost)
-  if stamp - m.since >= keep then
+  if stamp - m.since >= keep + MARGIN then
     m.gen, m.since = m.gen + 1, stamp
     call('UNLINK', ids(m.gen))
     call('HSET', META, 'gen', m.gen, 'since', m.since)

@@ -18,11 +18,13 @@ if m.sum[1] + m.sum[2] > 0 and call('HEXISTS', WAIT, id) == 1 then
   leave_line({id})
   touch()
 end
-local cost, stamp, gen = find_id(id)
+local cost, stamp = find_id(id)
 if not cost then
   return 0
 end
-call('HDEL', ids(gen), id)
+-- Of both: an earlier charge under it, forgotten since, must not be found when the clock steps back.
+call('HDEL', KEYS[3], id)
+call('HDEL', KEYS[4], id)
 if now >= (m.slot + 1) * SLOT then
   begin_slot()
 end

@@ -406,3 +406,40 @@ func TestManyRefunds(t *testing.T) {
 		t.Error("holes are left of what nobody counts")
 	}
 }
+
+// What was forgotten is not found again when the clock steps back a little.
+func TestARefundedIDStaysFreeWhenTheClockStepsBack(t *testing.T) {
+	t.Parallel()
+	d := open(t, window(10, time.Minute))
+	d.grant("other", 1)
+	d.hand.at(time.Hour)
+	d.grant("a", 5)
+	d.hand.at(time.Hour + time.Minute)
+	d.grant("another", 1) // a new generation of IDs
+	d.hand.at(2 * time.Hour)
+	d.grant("a", 3)
+	d.hand.add(10 * time.Millisecond)
+	d.refund("a", 3)
+	d.hand.add(-time.Second)
+	if got := d.charge("a", 4); !got.Granted || got.Cost != 4 {
+		t.Errorf("%+v", got)
+	}
+	d.used(4)
+}
+
+// At any moment, whatever was given up before it: an ID an hour old is known again.
+func TestIDsAreRememberedWhenTheClockStepsBack(t *testing.T) {
+	t.Parallel()
+	d := open(t, window(10, time.Minute))
+	var ids []quota.Decision
+	for i := range 400 {
+		d.hand.at(time.Duration(i) * 30 * time.Second)
+		ids = append(ids, d.charge(fmt.Sprint("m", i), 1))
+		d.hand.add(-59 * time.Second)
+		for _, then := range ids[max(0, i-121):max(0, i-119)] {
+			if again := d.charge(then.ID, 1); !again.Granted || !again.At.Equal(then.At) {
+				t.Fatalf("at %s: %+v, was %+v", d.hand.now(), again, then)
+			}
+		}
+	}
+}

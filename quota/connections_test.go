@@ -119,6 +119,8 @@ var everywhere = []func(*testing.T){
 	TestSumsStayBelowWhereDigitsAreLost,
 	TestIDsAreRememberedForAnHourOrTheLongestWindow,
 	TestTheSameIDIsChargedOnce,
+	TestARefundedIDStaysFreeWhenTheClockStepsBack,
+	TestIDsAreRememberedWhenTheClockStepsBack,
 	TestManyRefunds,
 	TestFiftyWaitersArePromisedFiftyInstants,
 	TestFirstComeFirstServed,

@@ -34,7 +34,9 @@
 // for it and for everyone before it, so the first in line gets what is freed
 // early. A newcomer is granted only while nobody of its class waits. Each
 // answer carries the promise as it is then: it moves earlier when somebody
-// leaves, later when somebody before it came late. A waiter that does not come
+// leaves, later when somebody before it came late. A new promise counts on those
+// before it, as they were given: where these have moved since (a block, a lowered
+// limit, Interactive before Scheduled), it moves with them. A waiter that does not come
 // back keeps its place for the grace (30 s) after its promise; those behind may
 // have to wait for that long, and no longer.
 //

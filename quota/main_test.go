@@ -16,9 +16,16 @@ func (quiet) Printf(context.Context, string, ...any) {}
 
 // The model tests run so many schedules unless RAPID_CHECKS or the command line
 // says otherwise,
-// and leave no files behind.
+// and leave no files behind. A process of the storm runs no tests.
 func TestMain(m *testing.M) {
 	redis.SetLogger(quiet{})
+	if text := os.Getenv(stormEnv); text != "" {
+		if err := stormProcess(text); err != nil {
+			_, _ = os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		return
+	}
 	flags := map[string]string{"rapid.checks": "150", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"}
 	if n := os.Getenv("RAPID_CHECKS"); n != "" {
 		flags["rapid.checks"] = n

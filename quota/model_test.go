@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -265,7 +266,9 @@ func TestAsTheModelSays(t *testing.T) {
 			},
 			"come at the promise": func(rt *rapid.T) {
 				// The next who is due, and then those behind it.
-				due := slices.SortedFunc(maps.Values(p.promises), func(a, b *promise) int { return a.at.Compare(b.at) })
+				due := slices.SortedFunc(maps.Values(p.promises), func(a, b *promise) int {
+					return cmp.Or(a.at.Compare(b.at), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
+				})
 				for _, next := range due[:min(len(due), rapid.IntRange(1, 8).Draw(rt, "so many"))] {
 					if next.at.After(p.hand.now()) {
 						p.hand.set(next.at)

@@ -10,13 +10,15 @@ import (
 // promises are those given to waiters that have not come back, and whether they
 // still bind: a promise may move when somebody before it is late, when
 // interactive charges come in before a scheduled one, and when a person changes
-// limits, closes the quota or sets the clock.
+// limits, closes the quota or sets the clock. What is promised then counts on the
+// promises before it, and binds only if all of them do.
 type promises map[string]*promise
 
 type promise struct {
 	quota.Request
 	at    time.Time
 	until time.Time
+	seq   int // order of asking
 	binds bool
 }
 
@@ -31,7 +33,7 @@ func (ps promises) told(r quota.Request, d quota.Decision, now time.Time, grace 
 	}
 	if d.Granted {
 		if before != nil && d.At.After(before.at) {
-			ps.loosen(nil) // it came late: those behind it may have to wait
+			ps.loosen(before.goesBefore) // it came late: those behind it may have to wait
 		}
 		delete(ps, r.ID)
 		if before == nil && r.Priority == quota.Interactive {
@@ -53,8 +55,28 @@ func (ps promises) told(r quota.Request, d quota.Decision, now time.Time, grace 
 	if before == nil && r.Priority == quota.Interactive {
 		ps.loosen(func(p *promise) bool { return p.Priority == quota.Scheduled })
 	}
-	ps[r.ID] = &promise{Request: r, at: d.At, until: d.At.Add(grace), binds: true}
+	p := &promise{Request: r, at: d.At, until: d.At.Add(grace), binds: true}
+	if before != nil {
+		p.seq = before.seq
+	} else {
+		for _, o := range ps {
+			p.seq = max(p.seq, o.seq+1)
+		}
+	}
+	for _, o := range ps {
+		if o.ID != r.ID && o.goesBefore(p) && !o.binds {
+			p.binds = false
+		}
+	}
+	ps[r.ID] = p
 	return nil
+}
+
+func (p *promise) goesBefore(o *promise) bool {
+	if p.Priority != o.Priority {
+		return p.Priority == quota.Interactive
+	}
+	return p.seq < o.seq
 }
 
 // drop forgets those whose grace is over.
@@ -66,10 +88,10 @@ func (ps promises) drop(now time.Time) {
 	}
 }
 
-// lateBefore says whether somebody that may be before p should have come.
+// lateBefore says whether somebody that goes before p should have come.
 func (ps promises) lateBefore(p *promise, now time.Time) bool {
 	for _, o := range ps {
-		if o != p && !o.at.After(now) {
+		if o != p && o.goesBefore(p) && !o.at.After(now) {
 			return true
 		}
 	}

@@ -121,7 +121,6 @@ var everywhere = []func(*testing.T){
 	TestTheSameIDIsChargedOnce,
 	TestARefundedIDStaysFreeWhenTheClockStepsBack,
 	TestIDsAreRememberedWhenTheClockStepsBack,
-	TestManyRefunds,
 	TestFiftyWaitersArePromisedFiftyInstants,
 	TestFirstComeFirstServed,
 	TestUnitsFreedEarlyGoToTheFirst,

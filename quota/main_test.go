@@ -16,7 +16,8 @@ func (quiet) Printf(context.Context, string, ...any) {}
 
 // The model tests run so many schedules unless RAPID_CHECKS or the command line
 // says otherwise,
-// and leave no files behind. A process of the storm runs no tests.
+// and leave no files behind. Tests that mostly wait share the time with those that
+// mostly reckon. A process of the storm runs no tests.
 func TestMain(m *testing.M) {
 	redis.SetLogger(quiet{})
 	if text := os.Getenv(stormEnv); text != "" {
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	flags := map[string]string{"rapid.checks": "150", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"}
+	flags := map[string]string{"test.parallel": "8", "rapid.checks": "150", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"}
 	if n := os.Getenv("RAPID_CHECKS"); n != "" {
 		flags["rapid.checks"] = n
 	}

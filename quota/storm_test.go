@@ -147,7 +147,7 @@ func weigh(t *testing.T, rdb redis.UniversalClient, c quota.Config, all []said, 
 				t.Errorf("%s: cancelled: %+v, remembered %+v", c.Name, s, e)
 			}
 		case kept:
-			unknown++ // charged, and its caller never heard
+			unknown++ // charged, and the end came before its caller heard
 		}
 	}
 	refunds := 0

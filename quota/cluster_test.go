@@ -3,8 +3,6 @@ package quota_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,75 +13,11 @@ import (
 	"feedwarden/quota"
 )
 
-// freePort is a port that is free, and so is the one of its cluster bus.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		if bus, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+10000)); err == nil {
-			_ = bus.Close()
-			return port
-		}
-	}
-	t.Fatal("no free port")
-	return 0
-}
-
-// cluster starts three nodes that share the slots. stop ends them.
-func cluster(t *testing.T) (_ *redis.ClusterClient, _ []*redis.Client, stop func()) {
-	t.Helper()
-	ctx := context.Background()
-	var nodes []*redis.Client
-	var ports []int
-	var servers []*testredis.Server
-	for i := range 3 {
-		port := freePort(t)
-		srv := testredis.Own(t, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
-		rdb := srv.Client()
-		t.Cleanup(func() { _ = rdb.Close() })
-		if err := rdb.ClusterAddSlotsRange(ctx, i*5462, min(i*5462+5461, 16383)).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := rdb.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
-			t.Fatal(err)
-		}
-		nodes, ports, servers = append(nodes, rdb), append(ports, port), append(servers, srv)
-	}
-	for _, port := range ports[1:] {
-		if err := nodes[0].ClusterMeet(ctx, "127.0.0.1", strconv.Itoa(port)).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	deadline := time.Now().Add(20 * time.Second)
-	for _, n := range nodes {
-		for {
-			info := n.ClusterInfo(ctx).Val()
-			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") && strings.Contains(info, "cluster_slots_ok:16384") {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("the cluster does not form: %s", info)
-			}
-			<-time.After(10 * time.Millisecond)
-		}
-	}
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{fmt.Sprint("127.0.0.1:", ports[0])}, MaxRedirects: 2, DialerRetries: 1})
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb, nodes, func() {
-		for _, s := range servers {
-			s.Kill()
-		}
-	}
-}
-
 func TestInACluster(t *testing.T) {
 	t.Parallel()
-	rdb, nodes, stop := cluster(t)
+	nodes := testredis.Cluster(t)
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes.Addrs()[:1], MaxRedirects: 2, DialerRetries: 1})
+	defer rdb.Close()
 	ctx := context.Background()
 	var all []quota.Config
 	for i := range 6 {
@@ -125,7 +59,9 @@ func TestInACluster(t *testing.T) {
 	}
 	// Each quota's keys are in one slot; the quotas are spread.
 	slots := map[string]map[int64]int{}
-	for _, n := range nodes {
+	for _, node := range nodes.Nodes {
+		n := node.Client()
+		defer n.Close()
 		for _, key := range n.Keys(ctx, "*").Val() {
 			name, _, _ := strings.Cut(key, "}")
 			if slots[name] == nil {
@@ -150,7 +86,9 @@ func TestInACluster(t *testing.T) {
 		t.Errorf("%v", slots)
 	}
 	// Nobody serves the slots: an error, never a grant.
-	stop()
+	for _, node := range nodes.Nodes {
+		node.Kill()
+	}
 	if d, err := l.Charge(ctx, quota.Request{Quota: "q0", ID: "x", Cost: 1}); err == nil || d.Granted {
 		t.Errorf("%+v, %v", d, err)
 	}

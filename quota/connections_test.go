@@ -150,6 +150,7 @@ var everywhere = []func(*testing.T){
 	TestStampsAFewMicrosecondsApart,
 	TestCancelledJobsLeaveTheLineAtOnce,
 	TestLightChargesCannotStarveHeavyOnes,
+	TestANewcomerIsGrantedOnlyWhileNobodyOfItsClassWaits,
 	TestNotBackAfterTheGraceIsDropped,
 	TestLoweredLimitsShowNothingNegativeAndGiveNewPromises,
 }

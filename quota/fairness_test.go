@@ -185,3 +185,25 @@ func TestLoweredLimitsShowNothingNegativeAndGiveNewPromises(t *testing.T) {
 	}
 	d.grant("w4", 20)
 }
+
+// Even where there is room for all of them.
+func TestANewcomerIsGrantedOnlyWhileNobodyOfItsClassWaits(t *testing.T) {
+	t.Parallel()
+	d := open(t, window(100, time.Hour))
+	d.grant("a", 100)
+	d.charge("waits", 5)
+	d.refund("a", 100)
+	if got := d.charge("new", 5); got.Granted || got.Position != 2 || got.Reason != quota.ReasonLine {
+		t.Fatalf("%+v", got)
+	}
+	if got := d.ask(quota.Request{ID: "no line", Cost: 5, NoLine: true}); got.Granted || got.Position != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := d.urgent("another class", 5); !got.Granted {
+		t.Fatalf("%+v", got)
+	}
+	d.grant("waits", 5)
+	d.grant("new", 5)
+	d.grant("no line", 5)
+	d.used(20)
+}

@@ -37,7 +37,7 @@ func TestAProcessWhoseClockIsFiveMinutesOff(t *testing.T) {
 			desks[i] = d
 		}
 		rnd := rand.New(rand.NewPCG(5, 5))
-		var log []charged
+		var log []entry
 		type waiter struct {
 			quota.Decision
 			class quota.Priority
@@ -56,7 +56,7 @@ func TestAProcessWhoseClockIsFiveMinutesOff(t *testing.T) {
 				t.Fatalf("off by %s, step %d\n got  %+v\n want %+v", off, step, other, got)
 			}
 			if got.Granted {
-				log = append(log, charged{id: r.ID, stamp: got.At.UnixMicro(), cost: got.Cost})
+				log = append(log, entry{id: r.ID, stamp: got.At.UnixMicro(), cost: got.Cost})
 			} else {
 				refusals++
 				waits = append(waits, waiter{got, r.Priority})
@@ -178,13 +178,13 @@ func TestFailoverToAReplicaThatIsFiveSecondsBehind(t *testing.T) {
 
 // told is one charge as its caller saw it.
 type told struct {
-	charged
+	entry
 	asked, heard time.Time // on the wall, of the call that was granted
 }
 
 // see asks until it is granted. It gives the longest wait that it was told.
 func see(ctx context.Context, l *quota.Limiter, r quota.Request) (s told, longest time.Duration) {
-	s.charged = charged{id: r.ID, cost: r.Cost}
+	s.entry = entry{id: r.ID, cost: r.Cost}
 	s.asked = time.Now()
 	for ctx.Err() == nil {
 		asked := time.Now()

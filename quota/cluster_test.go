@@ -13,11 +13,28 @@ import (
 	"feedwarden/quota"
 )
 
+// cluster is a client of three nodes that share the slots, and one of each of
+// them. stop ends the nodes.
+func cluster(t *testing.T) (_ *redis.ClusterClient, nodes []*redis.Client, stop func()) {
+	t.Helper()
+	servers := testredis.Cluster(t)
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Addrs()[:1], MaxRedirects: 2, DialerRetries: 1})
+	t.Cleanup(func() { _ = rdb.Close() })
+	for _, s := range servers.Nodes {
+		n := s.Client()
+		t.Cleanup(func() { _ = n.Close() })
+		nodes = append(nodes, n)
+	}
+	return rdb, nodes, func() {
+		for _, s := range servers.Nodes {
+			s.Kill()
+		}
+	}
+}
+
 func TestInACluster(t *testing.T) {
 	t.Parallel()
-	nodes := testredis.Cluster(t)
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes.Addrs()[:1], MaxRedirects: 2, DialerRetries: 1})
-	defer rdb.Close()
+	rdb, nodes, stop := cluster(t)
 	ctx := context.Background()
 	var all []quota.Config
 	for i := range 6 {
@@ -59,9 +76,7 @@ func TestInACluster(t *testing.T) {
 	}
 	// Each quota's keys are in one slot; the quotas are spread.
 	slots := map[string]map[int64]int{}
-	for _, node := range nodes.Nodes {
-		n := node.Client()
-		defer n.Close()
+	for _, n := range nodes {
 		for _, key := range n.Keys(ctx, "*").Val() {
 			name, _, _ := strings.Cut(key, "}")
 			if slots[name] == nil {
@@ -86,9 +101,7 @@ func TestInACluster(t *testing.T) {
 		t.Errorf("%v", slots)
 	}
 	// Nobody serves the slots: an error, never a grant.
-	for _, node := range nodes.Nodes {
-		node.Kill()
-	}
+	stop()
 	if d, err := l.Charge(ctx, quota.Request{Quota: "q0", ID: "x", Cost: 1}); err == nil || d.Granted {
 		t.Errorf("%+v, %v", d, err)
 	}

@@ -401,9 +401,8 @@ func TestACrowdNeverPassesALimit(t *testing.T) {
 
 func TestALostReplyTakesOneLease(t *testing.T) {
 	t.Parallel()
-	srv := testredis.Own(t, "--save", "")
-	wire := newCutter(t, srv.Socket())
-	l := quota.NewLeases(wire.client(t))
+	rdb, wire := breakable(t)
+	l := quota.NewLeases(rdb)
 	ctx := context.Background()
 	three := quota.Running{Name: "host:a", Limit: 3}
 	ask := func(holder string) quota.Acquired {
@@ -414,33 +413,33 @@ func TestALostReplyTakesOneLease(t *testing.T) {
 		}
 		return a
 	}
-	for _, h := range []string{"a", "b", "c"} {
-		wire.cuts.Store(1)
-		if a := ask(h); !a.Held || wire.cuts.Load() != 0 {
+	for i, h := range []string{"a", "b", "c"} {
+		wire.Lose(1, "evalsha")
+		if a := ask(h); !a.Held || wire.Lost() != i+1 {
 			t.Fatalf("%+v", a)
 		}
 	}
-	wire.cuts.Store(1)
+	wire.Lose(1, "evalsha")
 	if a := ask("d"); a.Held || a.Position != 1 {
 		t.Fatalf("%+v", a)
 	}
-	wire.cuts.Store(1)
+	wire.Lose(1, "evalsha")
 	if next, err := l.Release(ctx, "a", "host:a", "quota:q"); err != nil || !slices.Equal(next, []string{"d"}) {
 		t.Fatal(next, err)
 	}
 	// Nobody knows whether e has it. Released, it has not.
-	wire.cuts.Store(1000)
+	wire.Lose(1000, "evalsha")
 	if a, err := l.Acquire(ctx, "e", time.Minute, three); err == nil || a.Held {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	wire.cuts.Store(0)
+	wire.Lose(0, "")
 	if _, err := l.Release(ctx, "e", "host:a"); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := l.State(ctx, "host:a"); err != nil || s.Running != 2 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	srv.Kill()
+	wire.Down(true)
 	if a, err := l.Acquire(ctx, "f", time.Minute, three); err == nil || a.Held {
 		t.Fatalf("without Redis: %+v, %v", a, err)
 	}

@@ -11,8 +11,8 @@ import (
 	"feedwarden/quota"
 )
 
-// charged is one entry of a log. Its ID is "" when nobody remembers it.
-type charged struct {
+// entry is one of a log. Its ID is "" when nobody remembers it.
+type entry struct {
 	id          string
 	stamp, cost int64
 	refunded    bool
@@ -21,7 +21,7 @@ type charged struct {
 // readBack gives what Redis holds of a quota's charges: the log in its order, and
 // what is remembered under each ID. It knows the keys' form, and nothing else
 // here does. Its error is a fault in what is held.
-func readBack(ctx context.Context, rdb redis.UniversalClient, name string) (log []charged, ids map[string]charged, err error) {
+func readBack(ctx context.Context, rdb redis.UniversalClient, name string) (log []entry, ids map[string]entry, err error) {
 	key := func(part string) string { return "fw:{quota:" + name + "}:" + part }
 	pipe := rdb.Pipeline()
 	entries := pipe.ZRangeWithScores(ctx, key("log"), 0, -1)
@@ -35,11 +35,11 @@ func readBack(ctx context.Context, rdb redis.UniversalClient, name string) (log 
 		}
 	}
 
-	ids = map[string]charged{}
+	ids = map[string]entry{}
 	byStamp := map[int64]string{}
 	for _, g := range generations {
 		for id, text := range g.Val() {
-			c := charged{id: id}
+			c := entry{id: id}
 			if _, err := fmt.Sscanf(text, "%d %d", &c.stamp, &c.cost); err != nil {
 				return nil, nil, fmt.Errorf("ID %s: %q: %w", id, text, err)
 			}
@@ -57,7 +57,7 @@ func readBack(ctx context.Context, rdb redis.UniversalClient, name string) (log 
 		if err != nil {
 			return nil, nil, fmt.Errorf("entry %d: %w", i, err)
 		}
-		c := charged{stamp: int64(e.Score), cost: total - sum}
+		c := entry{stamp: int64(e.Score), cost: total - sum}
 		c.id, sum = byStamp[c.stamp], total
 		if i == 0 {
 			continue // it only says where the sums begin
@@ -81,11 +81,11 @@ func readBack(ctx context.Context, rdb redis.UniversalClient, name string) (log 
 // ends with grant i of the log; heaviest over all i is the most over every
 // position, for a window that ends elsewhere holds no more than the one that ends
 // with its newest grant.
-func heaviest(log []charged, i int, w quota.Window) (sum int64) {
+func heaviest(log []entry, i int, w quota.Window) (sum int64) {
 	end := log[i].stamp
 	for ; i >= 0; i-- {
 		if w.Calendar != "" {
-			if day(log[i].stamp, w) != day(end, w) {
+			if dateOf(log[i].stamp, w) != dateOf(end, w) {
 				break
 			}
 		} else if log[i].stamp <= end-w.Per.Microseconds() {
@@ -98,12 +98,12 @@ func heaviest(log []charged, i int, w quota.Window) (sum int64) {
 	return sum
 }
 
-func day(stamp int64, w quota.Window) string {
+func dateOf(stamp int64, w quota.Window) string {
 	return time.UnixMicro(stamp).In(w.Location).Format(time.DateOnly)
 }
 
 // broken says where a log breaks a window of the config; "" when it breaks none.
-func broken(log []charged, c quota.Config) string {
+func broken(log []entry, c quota.Config) string {
 	for i := range log {
 		for _, w := range c.Windows {
 			if sum := heaviest(log, i, w); sum > w.Limit {

@@ -92,7 +92,7 @@ func TestFourProcessesInAStorm(t *testing.T) {
 	days := map[string]int64{}
 	for _, e := range log {
 		if !e.refunded {
-			days[day(e.stamp, o.configs()[1].Windows[0])] += e.cost
+			days[dateOf(e.stamp, o.configs()[1].Windows[0])] += e.cost
 		}
 	}
 	if len(days) != 2 {
@@ -115,7 +115,7 @@ func weigh(t *testing.T, rdb redis.UniversalClient, c quota.Config, all []said, 
 	if what := broken(log, c); what != "" {
 		t.Errorf("%s: %s", c.Name, what)
 	}
-	entries := map[int64]charged{} // by stamp, each of which is there once
+	entries := map[int64]entry{} // by stamp, each of which is there once
 	before := 0
 	for _, e := range log {
 		entries[e.stamp] = e

@@ -105,7 +105,7 @@ func TestTenThousandEntriesThatExpireAtOnceBlockNobody(t *testing.T) {
 	d := &desk{t: t, ctx: t.Context(), rdb: rdb, name: "q", hand: newHand()}
 	d.configure(window(n, time.Hour))
 	commands := func() (calls int64) {
-		for line := range strings.Lines(rdb.InfoMap(d.ctx, "commandstats").String()) {
+		for line := range strings.Lines(rdb.Info(d.ctx, "commandstats").Val()) {
 			if _, rest, ok := strings.Cut(line, ":calls="); ok {
 				k, err := strconv.ParseInt(rest[:strings.IndexByte(rest, ',')], 10, 64)
 				if err != nil {
@@ -142,7 +142,7 @@ func TestTenThousandEntriesThatExpireAtOnceBlockNobody(t *testing.T) {
 	d.hand.at(5 * time.Hour)
 	expired := busiest(n, 50)
 	t.Logf("commands of a charge: %d at most, %d after 10 000 have expired", quiet, expired)
-	if expired > quiet+8 {
+	if quiet < 5 || expired > quiet+8 {
 		t.Errorf("a charge takes %d commands after 10 000 have expired, %d else", expired, quiet)
 	}
 	d.used(50)

@@ -11,9 +11,9 @@ const (
 )
 
 // A desk serves the takes of one pool. A take that finds the desk free is sent at
-// once and alone; those that come while calls are under way are sent together
-// when one of them ends. So the price of a round trip is shared when there is a
-// crowd, and nobody waits for one to form.
+// once and alone, by its caller; those that come while calls are under way are sent
+// together when one of them ends. So the price of a round trip is shared when there
+// is a crowd, and nobody waits for one to form.
 type desk struct {
 	send func(context.Context, []*ask) // answers every ask
 	drop func(context.Context, Allocation)
@@ -35,24 +35,25 @@ type ask struct {
 	err  error
 }
 
-// take asks for an endpoint and waits for the answer or for ctx's end.
+// take asks for an endpoint and waits for the answer; where others are under way,
+// for ctx's end too.
 func (d *desk) take(ctx context.Context, t TakeOptions) (Allocation, error) {
 	if err := ctx.Err(); err != nil {
 		return Allocation{}, err
 	}
-	// The call serves others too, and goes on when this caller leaves; the client's time-outs bound it.
+	// A call that serves several goes on when one of them leaves; the client's time-outs bound it.
 	shared := context.WithoutCancel(ctx)
 	a := &ask{TakeOptions: t, done: make(chan struct{}), drop: func(a Allocation) { d.drop(shared, a) }}
 	d.mu.Lock()
-	d.queue = append(d.queue, a)
-	start := d.flights < flights
-	if start {
+	if d.flights < flights {
 		d.flights++
+		d.mu.Unlock()
+		d.send(ctx, []*ask{a})
+		d.land(shared)
+		return a.a, a.err
 	}
+	d.queue = append(d.queue, a)
 	d.mu.Unlock()
-	if start {
-		go d.fly(shared)
-	}
 	select {
 	case <-a.done:
 		return a.a, a.err
@@ -62,6 +63,17 @@ func (d *desk) take(ctx context.Context, t TakeOptions) (Allocation, error) {
 		}
 		return a.a, a.err
 	}
+}
+
+// land ends the call of a caller of its own; another goroutine takes over where a queue has formed.
+func (d *desk) land(ctx context.Context) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.queue) > 0 {
+		go d.fly(ctx)
+		return
+	}
+	d.flights--
 }
 
 // fly sends what is queued until nothing is.

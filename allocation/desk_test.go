@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -67,31 +68,56 @@ func TestDeskCallersLeave(t *testing.T) {
 		var sizes []int
 		var dropped []string
 		d := slowDesk(&sizes, &dropped)
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		for _, key := range []string{"a", "b", "queued"} {
+		ended := func(key string, after time.Duration, want error) {
+			ctx, cancel := context.WithTimeout(t.Context(), after)
 			go func() {
-				if _, err := d.take(ctx, TakeOptions{Key: key}); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("take %s got %v", key, err)
+				defer cancel()
+				started := time.Now()
+				a, err := d.take(ctx, TakeOptions{Key: key})
+				if !errors.Is(err, want) || want == nil && a.ID != key {
+					t.Errorf("take %s got %s and %v", key, a.ID, err)
+				}
+				if took := time.Since(started); want != nil && took != after {
+					t.Errorf("take %s left after %s, want %s", key, took, after)
 				}
 			}()
 			synctest.Wait()
 		}
+		// The first two are sent by their callers, who get their answers.
+		ended("a", 500*time.Millisecond, nil)
+		ended("b", 500*time.Millisecond, nil)
+		ended("queued", 500*time.Millisecond, context.DeadlineExceeded)
+		ended("on the way", 1500*time.Millisecond, context.DeadlineExceeded)
 		if a, err := d.take(t.Context(), TakeOptions{Key: "stays"}); err != nil || a.ID != "stays" {
 			t.Errorf("the caller who stayed got %s and %v", a.ID, err)
 		}
 		synctest.Wait()
-		slices.Sort(dropped)
-		if !slices.Equal(dropped, []string{"lease of a", "lease of b"}) {
-			t.Errorf("dropped are %q, want those whose callers left on the way", dropped)
+		if !slices.Equal(dropped, []string{"lease of on the way"}) {
+			t.Errorf("dropped are %q, want that whose caller left on the way", dropped)
 		}
-		if !slices.Equal(sizes, []int{1, 1, 1}) {
+		if !slices.Equal(sizes, []int{1, 1, 2}) {
 			t.Errorf("calls had %v takes: one whose caller had left was sent", sizes)
 		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
 		if _, err := d.take(ctx, TakeOptions{}); err == nil || len(sizes) != 3 {
 			t.Error("a take with an ended context was sent")
 		}
 	})
+}
+
+// TestDeskAlone: a caller alone sends his take himself.
+func TestDeskAlone(t *testing.T) {
+	before := runtime.NumGoroutine()
+	d := &desk{send: func(_ context.Context, asked []*ask) {
+		if n := runtime.NumGoroutine(); n > before {
+			t.Errorf("%d goroutines were started for a take alone", n-before)
+		}
+		asked[0].answer(Allocation{ID: "x"}, nil)
+	}}
+	if a, err := d.take(t.Context(), TakeOptions{}); err != nil || a.ID != "x" || d.flights != 0 {
+		t.Errorf("got %s and %v; %d calls are left", a.ID, err, d.flights)
+	}
 }
 
 func TestDeskPassesErrorsOn(t *testing.T) {

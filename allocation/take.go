@@ -60,8 +60,9 @@ var ErrAlone = errors.New("only the endpoint of the last allocation is eligible,
 // Nothing eligible is an *EmptyError; ErrAlone and ErrUnknownPool are the others.
 //
 // Takes of one pool that are asked for while others are under way go to Redis
-// together. A context that ends while Redis picks leaves the allocation counted;
-// its lease is released.
+// together. Where its context ends while Redis picks, such a take returns, and the
+// allocation is counted all the same; its lease is released. A take that went alone
+// still gets its answer.
 func (p *Pools) Take(ctx context.Context, pool string, t TakeOptions) (Allocation, error) {
 	b, err := p.pool(pool)
 	if err != nil {

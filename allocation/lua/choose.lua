@@ -1,43 +1,153 @@
--- choose: one member of a sorted set, the lowest or any, leaving out those for
--- which barred(id) is true (barred may be nil).
+-- choose: members of the sorted sets, by rank or by score, as the takes made so
+-- far have left them.
 --
--- cost  O(log n); with some barred, at most 1,024 more members are looked at
+-- While takes are made nothing of theirs is written: ranks in Redis stand still
+-- and can be read once for all takes of the call. The scores that takes give are
+-- kept in lines and written at the end, all in one command.
+--
+-- skip  function of an id, true for one that must not be chosen; or nil
+-- cost  O(log n); with some skipped, about 1,024 more members are looked at, at most
 
 local PROBES, CHUNK, SCAN = 16, 64, 1024
 
--- first_free walks up from the lowest member to the first that is not barred.
-local function first_free(set, barred)
-  for from = 0, SCAN - 1, CHUNK do
+local sizes, wholes = {}, {}
+
+local function size(set)
+  if not sizes[set] then sizes[set] = call('ZCARD', set) end
+  return sizes[set]
+end
+
+-- at gives the member at a rank, and its score in Redis; a small set is read whole.
+local function at(set, rank)
+  if size(set) > CHUNK then
+    local found = call('ZRANGE', set, rank, rank, 'WITHSCORES')
+    return found[1], found[2]
+  end
+  local all = wholes[set]
+  if not all then
+    all = call('ZRANGE', set, 0, -1, 'WITHSCORES')
+    wholes[set] = all
+  end
+  return all[2 * rank + 1], all[2 * rank + 2]
+end
+
+-- walk goes up from a rank, and on from the lowest, to the first that is not skipped.
+local function walk(set, rank, skip)
+  local n, seen = size(set), 0
+  while seen < math.min(n, SCAN) do
+    local from = (rank + seen) % n
     local found = call('ZRANGE', set, from, from + CHUNK - 1, 'WITHSCORES')
     for i = 1, #found, 2 do
-      if not barred(found[i]) then return found[i], tonumber(found[i + 1]) end
+      if not skip(found[i]) then return found[i], found[i + 1] end
     end
-    if #found < 2 * CHUNK then return nil end
+    seen = seen + #found / 2
   end
   return nil
 end
 
--- any gives a member at random and its score. When every probe hits a barred
--- one it gives the lowest that is free.
-local function any(set, barred)
-  local n = call('ZCARD', set)
+-- any gives a member at random, each with the same chance, and its score in Redis. Only where every
+-- probe of a big set hits a skipped one, it is the next after a random rank.
+local function any(set, skip)
+  local n = size(set)
   if n == 0 then return nil end
-  for _ = 1, barred and PROBES or 1 do
-    local r = dice(n)
-    local found = call('ZRANGE', set, r, r, 'WITHSCORES')
-    if not (barred and barred(found[1])) then return found[1], tonumber(found[2]) end
+  if not skip then return at(set, dice(n)) end
+  if n > CHUNK then
+    for _ = 1, PROBES do
+      local id, score = at(set, dice(n))
+      if not skip(id) then return id, score end
+    end
+    return walk(set, dice(n), skip)
   end
-  return first_free(set, barred)
+  local free = {}
+  for rank = 0, n - 1 do
+    if not skip((at(set, rank))) then free[#free + 1] = rank end
+  end
+  if not free[1] then return nil end
+  return at(set, free[dice(#free) + 1])
+end
+
+-- line reads a set from its lowest member on, as far as it is needed: first so
+-- many members, then CHUNK at a time. ids and scores hold, in order from first
+-- to n, every member with a score up to edge; given holds the scores that takes
+-- gave, beyond those of them that are above edge.
+local function line(set, reads)
+  return { set = set, reads = reads, read = 0, edge = -math.huge, ids = {}, scores = {}, first = 1, n = 0, given = {}, beyond = {} }
+end
+
+local function insert(l, id, score)
+  local low, high = l.first, l.n + 1
+  while low < high do
+    local mid = math.floor((low + high) / 2)
+    if l.scores[mid] <= score then low = mid + 1 else high = mid end
+  end
+  table.insert(l.ids, low, id)
+  table.insert(l.scores, low, score)
+  l.n = l.n + 1
+end
+
+-- extend reads on; false: the set is at its end, or enough of it was looked at.
+local function extend(l)
+  if l.edge == math.huge or l.read >= SCAN then return false end
+  local found = call('ZRANGE', l.set, l.read, l.read + l.reads - 1, 'WITHSCORES')
+  for i = 1, #found, 2 do
+    local id, score = found[i], tonumber(found[i + 1])
+    if not l.given[id] then
+      l.n = l.n + 1
+      l.ids[l.n], l.scores[l.n] = id, score
+    end
+    l.edge = score
+  end
+  l.read = l.read + l.reads
+  if #found < 2 * l.reads then l.edge = math.huge end
+  l.reads = CHUNK
+  for id, score in pairs(l.beyond) do
+    if score <= l.edge then
+      l.beyond[id] = nil
+      insert(l, id, score)
+    end
+  end
+  return true
 end
 
 -- lowest gives the member with the lowest score, and the score. With more than
--- 1,024 barred below the lowest free one it gives a free one at random.
-local function lowest(set, barred)
-  local found = call('ZRANGE', set, 0, 0, 'WITHSCORES')
-  local id = found[1]
-  if not id then return nil end
-  if not (barred and barred(id)) then return id, tonumber(found[2]) end
-  local free, score = first_free(set, barred)
-  if free then return free, score end
-  return any(set, barred)
+-- 1,024 skipped below the lowest free one it gives a free one at random.
+local function lowest(l, skip)
+  local i = l.first
+  repeat
+    while i <= l.n do
+      local id = l.ids[i]
+      if not (skip and skip(id)) then return id, l.scores[i] end
+      i = i + 1
+    end
+  until not extend(l)
+  if l.edge == math.huge then return nil end
+  local id, score = any(l.set, skip)
+  return id, id and (l.given[id] or tonumber(score))
+end
+
+-- give changes a member's score; was is the one it had.
+local function give(l, id, was, score)
+  if was <= l.edge then
+    local i = l.first
+    while i <= l.n and l.ids[i] ~= id do i = i + 1 end
+    if i == l.first and i <= l.n then
+      l.first = i + 1
+    elseif i <= l.n then
+      table.remove(l.ids, i)
+      table.remove(l.scores, i)
+      l.n = l.n - 1
+    end
+  end
+  l.given[id], l.beyond[id] = score, nil
+  if score <= l.edge then insert(l, id, score) else l.beyond[id] = score end
+end
+
+-- write puts the scores that a line has given into its set.
+local function write(l)
+  local args = {}
+  for id, score in pairs(l.given) do
+    args[#args + 1] = score
+    args[#args + 1] = id
+  end
+  if args[1] then call('ZADD', l.set, unpack(args)) end
 end

@@ -2,5 +2,7 @@
 -- cost  O(log n)
 
 local function pick(barred)
-  return lowest(READY, barred)
+  return next_use(barred)
 end
+
+local function settle() end

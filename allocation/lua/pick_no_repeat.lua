@@ -4,25 +4,36 @@
 -- reason   "alone": only the last one is eligible
 -- cost     O(log n)
 
+local last = call('HGET', ENDPOINTS, 'last')
+local first = last
+local rank -- of the last one; false: it is not eligible; nil: not known
+
 local function pick(barred)
-  local last = call('HGET', ENDPOINTS, 'last')
-  local n = call('ZCARD', READY)
+  local n = size(READY)
   if n == 0 then return nil end
-  local rank = last and call('ZRANK', READY, last)
+  if rank == nil then rank = last and call('ZRANK', READY, last) or false end
   local id, score
   if barred then
     id, score = any(READY, function(x) return x == last or barred(x) end)
+    if id then rank = nil end
   elseif not rank or n > 1 then
     -- The last one's place is left out of the draw, so one draw is enough.
     local r = dice(rank and n - 1 or n)
     if rank and r >= rank then r = r + 1 end
-    local found = call('ZRANGE', READY, r, r, 'WITHSCORES')
-    id, score = found[1], tonumber(found[2])
+    id, score = at(READY, r)
+    rank = r
   end
   if not id and rank and not (barred and barred(last)) then
     if ARGV[4] ~= 'reuse' then return nil, 'alone' end
-    id = last
+    id, score = at(READY, rank)
   end
-  if id and id ~= last then call('HSET', ENDPOINTS, 'last', id) end
-  return id, score
+  if not id then return nil end
+  last = id
+  return use(id, score)
+end
+
+local function settle(fields)
+  if last == first then return end
+  fields[#fields + 1] = 'last'
+  fields[#fields + 1] = last
 end

@@ -2,5 +2,8 @@
 -- cost  O(log n)
 
 local function pick(barred)
-  return any(READY, barred)
+  local id, score = any(READY, barred)
+  return id and use(id, score)
 end
+
+local function settle() end

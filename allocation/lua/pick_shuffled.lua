@@ -7,17 +7,24 @@
 -- out for some passes is served once, not once for each.
 -- cost  O(log n)
 
+local deck = line(DECK, takes + 1)
+local was = call('HMGET', ENDPOINTS, 'last', 'pass')
+local last, pass = was[1], tonumber(was[2] or 0)
+
 local function pick(barred)
-  local id, turn = lowest(DECK, barred)
+  local id, turn = lowest(deck, barred)
   if not id then return nil end
-  local was = call('HMGET', ENDPOINTS, 'last', 'pass')
-  local last = was[1]
   if id == last then
-    local other, following = lowest(DECK, function(x) return x == last or barred and barred(x) end)
+    local other, following = lowest(deck, function(x) return x == last or barred and barred(x) end)
     if other and math.floor(following) == math.floor(turn) then id, turn = other, following end
   end
-  local pass = math.max(math.floor(turn), tonumber(was[2] or 0))
-  call('ZADD', DECK, exact(pass + 1 + fraction()), id)
-  call('HSET', ENDPOINTS, 'last', id, 'pass', exact(pass))
+  pass = math.max(math.floor(turn), pass)
+  give(deck, id, turn, pass + 1 + fraction())
+  last = id
   return id
+end
+
+local function settle(fields)
+  write(deck)
+  for _, text in ipairs({ 'last', last, 'pass', exact(pass) }) do fields[#fields + 1] = text end
 end

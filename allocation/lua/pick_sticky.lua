@@ -1,14 +1,26 @@
 -- pick, sticky: the endpoint that the key had, while it is eligible; else the
 -- least used, which the key has from then on.
 --
--- own      memory STRING  the key's endpoint; nil when the caller gave no key
+-- own      memory STRING  the key's endpoint; 0 when the caller gave no key
 -- ARGV[4]  how long an unused key is remembered, milliseconds
 -- cost     O(log n)
 
-local function pick(barred, memory)
-  if not memory then return lowest(READY, barred) end
-  local id, score = call('GET', memory), nil
-  if not id or not call('ZSCORE', READY, id) or barred and barred(id) then id, score = lowest(READY, barred) end
-  if id then call('SET', memory, id, 'PX', ARGV[4]) end
-  return id, score
+local memory = {} -- by the place of the key; false: it had none
+
+local function pick(barred, own)
+  if own == 0 then return next_use(barred) end
+  if memory[own] == nil then memory[own] = call('GETEX', KEYS[own], 'PX', ARGV[4]) end
+  local had = memory[own]
+  if had and not (barred and barred(had)) then
+    local score = ready.given[had] or call('ZSCORE', READY, had)
+    if score then return use(had, score) end
+  end
+  local id = next_use(barred)
+  if id then
+    memory[own] = id
+    call('SET', KEYS[own], id, 'PX', ARGV[4])
+  end
+  return id
 end
+
+local function settle() end

@@ -1,6 +1,7 @@
 -- take: picks eligible endpoints, one for each take, and counts the allocations.
--- Put after clock, membership, again, choose and one pick_*.lua. The takes of one call
--- are made one after another, as if each had come alone.
+-- Put after clock, membership, again, choose, begin and one pick_*.lua. The takes of one call
+-- are made one after another, as if each had come alone; what they read and
+-- what they write is shared.
 --
 -- KEYS[1..5]  as in membership.lua
 -- KEYS[6]     STRING of the call, as in again.lua
@@ -15,34 +16,13 @@
 -- reply       for each take {id, url, count, lease}, or {"", microseconds to the next chance or "", reason}
 --             reason: "" none eligible, "target" paused, or what the policy says
 -- cost        O(log n) a take; at most 16 ended quarantines are returned
-
--- Kept of a reply is what cannot be looked up again, a line for each take; no URL, for it has a password.
-local function again(text)
-  local replies = {}
-  for line in string.gmatch(text, '([^\n]*)\n') do
-    local id, number, word = string.match(line, '^(.-)\t(.-)\t(.*)$')
-    if id == '' then
-      replies[#replies + 1] = { '', number, word }
-    else
-      replies[#replies + 1] = { id, call('HGET', ENDPOINTS, 'u:' .. id) or '', tonumber(number), word }
-    end
-  end
-  return replies
-end
-
-local text = recall(KEYS[6], ARGV[6])
-if text then return again(text) end
-
-local parked_until = return_due(16)
+--
+-- A policy gives pick(barred, own, token) -> an id, and a lease; or nil, a reason
+-- and an instant. And settle(fields), which writes its own and adds to the
+-- fields of ENDPOINTS that are written.
 
 local function empty(reason, at)
   return { '', at and exact(math.max(at - now(), 1)) or '', reason }
-end
-
--- sooner gives the earlier of two instants, either of which may be nil.
-local function sooner(a, b)
-  if a and b then return math.min(a, b) end
-  return a or b
 end
 
 -- gate reads what a target forbids: the end of its pause, or the end of the
@@ -53,38 +33,73 @@ local function gate(target)
   if pause and pause > now() then return { pause = pause } end
   local bans = call('ZRANGEBYSCORE', target, '(' .. exact(now()), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   if not bans[2] then return {} end
+  local known = {}
   return {
     ban = tonumber(bans[2]),
     barred = function(id)
-      local ends = call('ZSCORE', target, id)
-      return ends and tonumber(ends) > now()
+      if known[id] == nil then
+        local ends = call('ZSCORE', target, id)
+        known[id] = ends and tonumber(ends) > now() or false
+      end
+      return known[id]
     end,
   }
 end
 
 local gates = { ['0'] = {} }
-
-local function take(place, own, token)
-  if not gates[place] then gates[place] = gate(KEYS[tonumber(place)]) end
-  local g = gates[place]
-  if g.pause then return empty('target', g.pause) end
-  -- pick gives the endpoint, its score if it knows that, and a lease; or nil, a reason and an instant.
-  local id, score, lease = pick(g.barred, KEYS[tonumber(own)], token)
-  if not id then return empty(score or '', sooner(lease, sooner(parked_until, g.ban))) end
-  local count = call('HINCRBY', ENDPOINTS, 'c:' .. id, 1)
-  if score then
-    call('ZADD', READY, exact(math.floor(score) + 1 + fraction()), id)
-  else
-    call('ZINCRBY', READY, 1, id)
-  end
-  return { id, call('HGET', ENDPOINTS, 'u:' .. id), count, lease or '' }
-end
-
-local replies, kept = {}, {}
+local replies, taken, times = {}, {}, {} -- taken are the endpoints, times how often each is
 for i = 7, #ARGV, 3 do
-  local r = take(ARGV[i], ARGV[i + 1], ARGV[i + 2])
-  replies[#replies + 1] = r
-  kept[#kept + 1] = r[1] .. '\t' .. r[#r - 1] .. '\t' .. r[#r] .. '\n'
+  local place = ARGV[i]
+  local g = gates[place] or gate(KEYS[tonumber(place)])
+  gates[place] = g
+  local reply
+  if g.pause then
+    reply = empty('target', g.pause)
+  else
+    local id, lease, at = pick(g.barred, tonumber(ARGV[i + 1]), ARGV[i + 2])
+    if not id then
+      reply = empty(lease or '', sooner(at, sooner(parked_until, g.ban)))
+    else
+      if not times[id] then taken[#taken + 1] = id end
+      times[id] = (times[id] or 0) + 1
+      reply = { id, '', times[id], lease or '' }
+    end
+  end
+  replies[#replies + 1] = reply
 end
-remember(KEYS[6], ARGV[6], table.concat(kept))
-return replies
+
+-- answer keeps the replies for a call that is sent again, and gives them.
+local function answer()
+  local kept = {}
+  for i, r in ipairs(replies) do kept[i] = r[1] .. '\t' .. r[#r - 1] .. '\t' .. r[#r] .. '\n' end
+  remember(KEYS[6], ARGV[6], table.concat(kept))
+  return replies
+end
+
+if not taken[1] then return answer() end
+
+local reads, unscored = {}, {}
+for i, id in ipairs(taken) do
+  reads[2 * i - 1], reads[2 * i] = 'u:' .. id, 'c:' .. id
+  if not ready.given[id] then unscored[#unscored + 1] = id end
+end
+local had = call('HMGET', ENDPOINTS, unpack(reads))
+local urls, counts, fields = {}, {}, {}
+for i, id in ipairs(taken) do
+  urls[id], counts[id] = had[2 * i - 1], tonumber(had[2 * i] or 0)
+  fields[2 * i - 1], fields[2 * i] = reads[2 * i], exact(counts[id] + times[id])
+end
+for _, reply in ipairs(replies) do
+  local id = reply[1]
+  if id ~= '' then reply[2], reply[3] = urls[id], counts[id] + reply[3] end
+end
+if unscored[1] then
+  for i, score in ipairs(call('ZMSCORE', READY, unpack(unscored))) do
+    local id = unscored[i]
+    ready.given[id] = math.floor(score) + times[id] + turn()
+  end
+end
+settle(fields)
+write(ready)
+call('HSET', ENDPOINTS, unpack(fields))
+return answer()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,14 +10,13 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 
-	"feedwarden/allocation"
 	"feedwarden/quota"
 )
 
 const callers = 64
 
-// loop runs f from 64 callers for a span and answers calls a second.
-func loop(ctx context.Context, span time.Duration, f func(ctx context.Context, n int64) error) (float64, error) {
+// loop runs f from some callers for a span and answers calls a second.
+func loop(ctx context.Context, span time.Duration, callers int, f func(ctx context.Context, n int64) error) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, span)
 	defer cancel()
 	var n atomic.Int64
@@ -45,7 +43,7 @@ var emptyScript = redis.NewScript("return 1")
 
 func emptySubject(ctx context.Context, rdb *redis.Client, span time.Duration) subject {
 	return subject{name: "empty EVALSHA", run: func(int) (float64, error) {
-		return loop(ctx, span, func(ctx context.Context, _ int64) error { return emptyScript.Run(ctx, rdb, []string{"k"}).Err() })
+		return loop(ctx, span, callers, func(ctx context.Context, _ int64) error { return emptyScript.Run(ctx, rdb, []string{"k"}).Err() })
 	}}
 }
 
@@ -63,7 +61,7 @@ func benchCharges(ctx context.Context, srv *server, rounds int, span time.Durati
 	}
 	charge := func(name, label, aim string, cost int64) subject {
 		return subject{name: label, aim: aim, run: func(round int) (float64, error) {
-			return loop(ctx, span, func(ctx context.Context, n int64) error {
+			return loop(ctx, span, callers, func(ctx context.Context, n int64) error {
 				d, err := l.Charge(ctx, quota.Request{Quota: name, ID: fmt.Sprintf("%d-%d", round, n), Cost: cost})
 				if err == nil && !d.Granted {
 					err = fmt.Errorf("refused: %+v", d)
@@ -76,7 +74,7 @@ func benchCharges(ctx context.Context, srv *server, rounds int, span time.Durati
 	return measure("Charges: 64 callers, one quota", "charges/s", rounds, []string{"empty EVALSHA", "redis_rate"},
 		emptySubject(ctx, rdb, span),
 		subject{name: "redis_rate", run: func(int) (float64, error) {
-			return loop(ctx, span, func(ctx context.Context, _ int64) error {
+			return loop(ctx, span, callers, func(ctx context.Context, _ int64) error {
 				_, err := rate.AllowN(ctx, "r", redis_rate.Limit{Rate: 1e9, Burst: 1e9, Period: window}, 1)
 				return err
 			})
@@ -84,36 +82,4 @@ func benchCharges(ctx context.Context, srv *server, rounds int, span time.Durati
 		charge("one", "charge, cost 1", "", 1),
 		charge("hundred", "charge, cost 100", "", 100),
 	)
-}
-
-// benchTakes measures picks of a pool.
-func benchTakes(ctx context.Context, srv *server, rounds int, span time.Duration) (report, error) {
-	rdb := srv.client()
-	defer rdb.Close()
-	var cfg []allocation.Config
-	sizes := []int{10, 1000}
-	for _, n := range sizes {
-		cfg = append(cfg, allocation.Config{Name: fmt.Sprintf("pool-%d", n), AllowPrivate: true})
-	}
-	p, err := allocation.New(rdb, cfg)
-	if err != nil {
-		return report{}, err
-	}
-	subjects := []subject{emptySubject(ctx, rdb, span)}
-	for i, n := range sizes {
-		var list strings.Builder
-		for e := range n {
-			fmt.Fprintf(&list, "http://10.0.%d.%d:8080\n", e/250, e%250+1)
-		}
-		if _, err := p.Import(ctx, cfg[i].Name, strings.NewReader(list.String()), nil); err != nil {
-			return report{}, err
-		}
-		subjects = append(subjects, subject{name: fmt.Sprintf("take, least-used of %d", n), run: func(int) (float64, error) {
-			return loop(ctx, span, func(ctx context.Context, _ int64) error {
-				_, err := p.Take(ctx, cfg[i].Name, allocation.TakeOptions{})
-				return err
-			})
-		}})
-	}
-	return measure("Takes: 64 callers, one pool", "takes/s", rounds, []string{"empty EVALSHA"}, subjects...)
 }

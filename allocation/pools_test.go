@@ -17,6 +17,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if isWorker() {
+		return
+	}
 	// The server that the tests share, and what waits for it, live as long as the process.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("feedwarden/internal/testredis.(*Server).start.func1"))
 }

@@ -26,5 +26,5 @@ end
 
 local function settle(fields)
   write(deck)
-  for _, text in ipairs({ 'last', last, 'pass', exact(pass) }) do fields[#fields + 1] = text end
+  fields[#fields + 1], fields[#fields + 2] = 'pass', exact(pass)
 end

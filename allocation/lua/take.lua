@@ -46,6 +46,7 @@ local function gate(target)
   }
 end
 
+local latest -- whatever the policy, so that a change to no-repeat or shuffled repeats nothing
 local gates = { ['0'] = {} }
 local replies, taken, times = {}, {}, {} -- taken are the endpoints, times how often each is
 for i = 7, #ARGV, 3 do
@@ -62,6 +63,7 @@ for i = 7, #ARGV, 3 do
     else
       if not times[id] then taken[#taken + 1] = id end
       times[id] = (times[id] or 0) + 1
+      latest = id
       reply = { id, '', times[id], lease or '' }
     end
   end
@@ -99,6 +101,7 @@ if unscored[1] then
     ready.given[id] = math.floor(score) + times[id] + turn()
   end
 end
+fields[#fields + 1], fields[#fields + 2] = 'last', latest
 settle(fields)
 write(ready)
 call('HSET', ENDPOINTS, unpack(fields))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ type Pools struct {
 	rdb   redis.UniversalClient
 	pools atomic.Pointer[map[string]*bound]
 	clock func() time.Time // nil: Redis's own
+	seed  func() int       // of the scripts' dice, from 1 to maxSeed
 }
 
 // bound is a pool's config and what this process needs for its calls.
@@ -36,7 +38,7 @@ func WithClock(now func() time.Time) Option { return func(p *Pools) { p.clock = 
 // New checks the configs and builds Pools on rdb; it does no I/O. The error
 // joins everything that is wrong.
 func New(rdb redis.UniversalClient, pools []Config, opts ...Option) (*Pools, error) {
-	p := &Pools{rdb: rdb}
+	p := &Pools{rdb: rdb, seed: func() int { return 1 + rand.IntN(maxSeed) }}
 	p.pools.Store(&map[string]*bound{})
 	if err := p.Reload(pools); err != nil {
 		return nil, err

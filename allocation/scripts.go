@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -50,13 +49,16 @@ var (
 	}
 )
 
+// maxSeed is the highest seed of clock.lua's dice.
+const maxSeed = 1<<31 - 2
+
 // run calls a script with the clock's arguments before its own.
 func (p *Pools) run(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
 	now := ""
 	if p.clock != nil {
 		now = strconv.FormatInt(p.clock().UnixMicro(), 10)
 	}
-	return s.Run(ctx, p.rdb, keys, append([]any{now, 1 + rand.IntN(2147483646)}, args...)...).Result()
+	return s.Run(ctx, p.rdb, keys, append([]any{now, p.seed()}, args...)...).Result()
 }
 
 // now is the instant that scripts see.

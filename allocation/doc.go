@@ -19,7 +19,8 @@
 // once: Redis remembers the last reply of each call that a process has under way.
 //
 // A score is count + handicap. least-used takes the lowest score among the
-// eligible, ties at random. The handicap makes a new or returning endpoint
+// eligible; of equals it takes one at random, or about the one that was taken
+// least recently where a pool is asked many times a second. The handicap makes a new or returning endpoint
 // start where the pool's Start says: level with the lowest (floor), at zero, or
 // at a number. So an endpoint that comes back after a thousand rounds takes its
 // share of the next picks, not all of them, and its count stays true.

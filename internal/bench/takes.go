@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -23,14 +24,15 @@ type takeRow struct {
 
 	speed, ratio []float64 // of the crowd, a round each; ratio: to the empty calls just before and after
 	alone        []float64 // ratio of one caller by himself
-	redis        []float64 // microseconds of Redis's time a take
+	redis        []float64 // microseconds of Redis's CPU time a take
+	cpu          []float64 // CPU time of an empty call, caller's and Redis's, by that of a take
 }
 
 // takeReport is a table: each policy at each size beside an empty script.
 type takeReport struct {
-	rows  []*takeRow
-	empty []float64
-	alone []float64
+	rows            []*takeRow
+	empty, emptyCPU []float64
+	alone           []float64
 }
 
 // takeAims are the shares of an empty script's speed that a policy should reach at any size.
@@ -92,26 +94,45 @@ func newTakeRow(ctx context.Context, rdb *redis.Client, policy string, size int)
 	}}, nil
 }
 
+// crowded is what a crowd's calls came to.
+type crowded struct {
+	speed      float64 // calls a second
+	redis, all float64 // microseconds of CPU time a call: Redis's, and Redis's and the callers'
+}
+
+func crowd(ctx context.Context, rdb *redis.Client, span time.Duration, f func(context.Context, int64) error) (crowded, error) {
+	redisBefore, err := redisCPU(ctx, rdb)
+	if err != nil {
+		return crowded{}, err
+	}
+	ownBefore, begun := ownCPU(), time.Now()
+	speed, err := loop(ctx, span, callers, f)
+	if err != nil {
+		return crowded{}, err
+	}
+	calls := speed * time.Since(begun).Seconds()
+	own := ownCPU() - ownBefore
+	redisAfter, err := redisCPU(ctx, rdb)
+	if err != nil {
+		return crowded{}, err
+	}
+	used := redisAfter - redisBefore
+	return crowded{speed, used / calls, (used + own) / calls}, nil
+}
+
 // round measures every row once.
 func (r *takeReport) round(ctx context.Context, rdb *redis.Client, span time.Duration, counts bool) error {
 	empty := func(ctx context.Context, _ int64) error { return emptyScript.Run(ctx, rdb, []string{"k"}).Err() }
-	emptyBefore, err := loop(ctx, span, callers, empty)
+	before, err := crowd(ctx, rdb, span, empty)
 	if err != nil {
 		return err
 	}
 	for _, row := range r.rows {
-		if err := rdb.ConfigResetStat(ctx).Err(); err != nil {
-			return err
-		}
-		speed, err := loop(ctx, span, callers, row.takes)
+		takes, err := crowd(ctx, rdb, span, row.takes)
 		if err != nil {
 			return err
 		}
-		used, err := scriptTime(ctx, rdb)
-		if err != nil {
-			return err
-		}
-		emptyAfter, err := loop(ctx, span, callers, empty)
+		after, err := crowd(ctx, rdb, span, empty)
 		if err != nil {
 			return err
 		}
@@ -124,42 +145,58 @@ func (r *takeReport) round(ctx context.Context, rdb *redis.Client, span time.Dur
 			return err
 		}
 		if counts {
-			row.speed = append(row.speed, speed)
-			row.ratio = append(row.ratio, 2*speed/(emptyBefore+emptyAfter))
+			row.speed = append(row.speed, takes.speed)
+			row.ratio = append(row.ratio, 2*takes.speed/(before.speed+after.speed))
 			row.alone = append(row.alone, alone/emptyAlone)
-			row.redis = append(row.redis, used/(speed*span.Seconds()))
-			r.empty = append(r.empty, emptyAfter)
+			row.redis = append(row.redis, takes.redis)
+			row.cpu = append(row.cpu, (before.all+after.all)/2/takes.all)
+			r.empty = append(r.empty, after.speed)
+			r.emptyCPU = append(r.emptyCPU, after.redis)
 			r.alone = append(r.alone, emptyAlone)
 		}
-		emptyBefore = emptyAfter
+		before = after
 	}
 	return nil
 }
 
-// scriptTime is how many microseconds Redis has spent in scripts since its statistics were reset.
-func scriptTime(ctx context.Context, rdb *redis.Client) (float64, error) {
-	info, err := rdb.Info(ctx, "commandstats").Result()
+// ownCPU is the CPU time of this process so far, in microseconds.
+func ownCPU() float64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it fails for a wrong argument only
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3
+}
+
+// redisCPU is Redis's, in microseconds.
+func redisCPU(ctx context.Context, rdb *redis.Client) (float64, error) {
+	info, err := rdb.Info(ctx, "cpu").Result()
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(info, "cmdstat_evalsha:")
-	_, rest, _ = strings.Cut(rest, "usec=")
-	us, _, _ := strings.Cut(rest, ",")
-	return strconv.ParseFloat(us, 64)
+	sum := 0.0
+	for line := range strings.Lines(info) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name == "used_cpu_sys" || name == "used_cpu_user" {
+			seconds, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return 0, err
+			}
+			sum += seconds * 1e6
+		}
+	}
+	return sum, nil
 }
 
 func (r takeReport) print() {
-	fmt.Printf("\nTakes: one pool, %d callers beside an empty EVALSHA of as many (%.0f/s); and one caller alone (%.0f/s)\n",
-		callers, median(r.empty), median(r.alone))
+	fmt.Printf("\nTakes: one pool, %d callers beside an empty EVALSHA of as many (%.0f/s, %.1f µs of Redis's CPU); alone: one caller beside one (%.0f/s)\n",
+		callers, median(r.empty), median(r.emptyCPU), median(r.alone))
 	w := tabwriter.NewWriter(os.Stdout, 2, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "policy\tendpoints\ttakes/s\t× empty\taim\t\talone, × empty\tµs in Redis\t")
+	fmt.Fprintln(w, "policy\tendpoints\ttakes/s\t× empty\taim\t\t× empty by CPU time\tRedis's CPU, µs\talone, × empty\t")
 	for _, row := range r.rows {
 		verdict := "met"
 		if median(row.ratio) < row.aim {
 			verdict = "MISS"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%.0f\t%.2f\t%.1f\t%s\t%.2f\t%.1f\t\n", row.policy, row.size,
-			median(row.speed), median(row.ratio), row.aim, verdict, median(row.alone), median(row.redis))
+		fmt.Fprintf(w, "%s\t%d\t%.0f\t%.2f\t%.1f\t%s\t%.2f\t%.1f\t%.2f\t\n", row.policy, row.size, median(row.speed), median(row.ratio),
+			row.aim, verdict, median(row.cpu), median(row.redis), median(row.alone))
 	}
 	_ = w.Flush()
 }

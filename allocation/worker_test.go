@@ -35,8 +35,8 @@ type orders struct {
 
 // A call is what one script call of a worker gave, in the order in which the script made its picks.
 type call struct {
-	Seed string // tells the call in the server's own log of commands
-	IDs  []string
+	Words string // after the keys, the seed among them: they tell the call in the server's own log of commands
+	IDs   []string
 }
 
 // A pick is one take's answer as its caller saw it.
@@ -139,7 +139,7 @@ func (r callRecorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return err
 		}
 		keys, _ := c.Args()[2].(int)
-		made := call{Seed: fmt.Sprint(c.Args()[3+keys+1])}
+		made := call{Words: strings.TrimSuffix(fmt.Sprintln(c.Args()[3+keys:]...), "\n")}
 		for _, reply := range replies {
 			if f, ok := reply.([]any); ok && len(f) == 4 {
 				made.IDs = append(made.IDs, fmt.Sprint(f[0]))
@@ -270,14 +270,14 @@ func (s *scene) history(workers []*worker) []event {
 	picks := map[string][]string{}
 	for _, w := range workers {
 		for _, c := range w.calls {
-			picks[c.Seed] = c.IDs
+			picks[c.Words] = c.IDs
 		}
 	}
 	var out []event
 	seen := 0
 	for _, args := range s.log.scripts(s.rdb) {
 		e := event{args: args}
-		if ids, ok := picks[e.seed()]; ok {
+		if ids, ok := picks[strings.Join(args, " ")]; ok {
 			e.picks = ids
 			seen++
 		}
@@ -295,8 +295,6 @@ type event struct {
 	args  []string
 	picks []string
 }
-
-func (e event) seed() string { return e.args[1] }
 
 // has says that the words contain these, in this order and side by side.
 func (e event) has(words ...string) bool {
@@ -367,7 +365,7 @@ func (m *monitor) scripts(rdb redis.UniversalClient) [][]string {
 		<-time.After(time.Millisecond)
 	}
 	var out [][]string
-	place := map[string]int{} // of each seed
+	place := map[string]int{} // of each call
 	for _, line := range lines {
 		words := strings.Split(line, `" "`)
 		if len(words) < 4 || !strings.Contains(line, "] \"eval") || strings.Contains(words[0], " lua]") {
@@ -380,10 +378,11 @@ func (m *monitor) scripts(rdb redis.UniversalClient) [][]string {
 		}
 		// Where the script was not known yet, EVALSHA did nothing and EVAL came after it with the same words.
 		args := words[3+keys:]
-		if at, again := place[args[1]]; again {
+		call := strings.Join(args, " ")
+		if at, again := place[call]; again {
 			out[at] = nil
 		}
-		place[args[1]] = len(out)
+		place[call] = len(out)
 		out = append(out, args)
 	}
 	return slices.DeleteFunc(out, func(args []string) bool { return args == nil })

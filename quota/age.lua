@@ -19,41 +19,53 @@ end
 -- leaving is the stamp of the entry with whose leaving need units have left the
 -- window (0 < need <= w.used). A look at the oldest few, then halving.
 local function leaving(w, need)
-  local base = tonumber(w.floor)
-  local lo = call('ZRANK', LOG, w.floor)
-  if m.holes == 0 then
-    local few = call('ZRANGE', LOG, lo + 1, lo + 8, 'WITHSCORES')
-    for i = 1, #few, 2 do
-      if tonumber(few[i]) - base >= need then
-        return tonumber(few[i + 1])
-      end
-    end
-    lo = lo + #few / 2
+  local holes = m.gone[1] + m.gone[2] > 0
+  local lo, hi, step = floor_place(w), n, 1
+  local function left(p)
+    local _, sum = entry(p)
+    return (sum or w.sum) - w.sum - (holes and gone_to(p) - w.gone or 0)
   end
-  local hi = call('ZCARD', LOG) - 1
+  while lo + step < hi and left(lo + step) < need do
+    lo, step = lo + step, step * 2
+  end
+  hi = math.min(hi, lo + step)
   while hi - lo > 1 do
     local mid = math.floor((lo + hi) / 2)
-    local left = tonumber(call('ZRANGE', LOG, mid, mid)[1]) - base
-    if m.holes > 0 then
-      left = left - (tree_sum(HOLES, m.off + mid, m.cap, m.holes) - w.gone)
-    end
-    if left >= need then
+    if left(mid) >= need then
       hi = mid
     else
       lo = mid
     end
   end
-  return tonumber(call('ZRANGE', LOG, hi, hi, 'WITHSCORES')[2])
+  return (entry(hi))
 end
 
--- rebase takes from all sums what came before the first entry, so that they stay
+-- rebase takes from all totals what came before the first entry, so that they stay
 -- below 2^53. It walks the log, once in 2^52 units.
 local function rebase()
-  local all = call('ZRANGE', LOG, '0', '-1', 'WITHSCORES')
-  local base = tonumber(all[1])
-  call('DEL', LOG)
-  for i = 1, #all, 2 do
-    call('ZADD', LOG, all[i + 1], format('%.0f', tonumber(all[i]) - base))
+  save()
+  local off = base
+  local function less(s, from, step)
+    local v = {take('<' .. string.rep('d', #s / 8), s)}
+    v[#v] = nil -- what follows the numbers read
+    for j = from, #v, step do
+      v[j] = v[j] - off
+    end
+    return pack('<' .. string.rep('d', #v), unpack(v))
   end
-  total = total - base
+  for key, size in pairs({[YOUNG] = kept - first, [OLDER] = first - old}) do
+    for k = 0, math.ceil(size / CHUNK) - 1 do
+      local c = call('HGET', key, '\t' .. k)
+      if c then
+        call('HSET', key, '\t' .. k, less(c, 1, 2))
+      end
+    end
+  end
+  tail, chunks = less(tail, 2, 2), {}
+  call('HINCRBY', META, 'rebased', off)
+  total, begun, edge, base = total - off, begun - off, edge - off, 0
+  for _, w in ipairs(windows) do
+    w.sum = w.sum - off
+  end
+  save()
 end

@@ -1,8 +1,6 @@
 package quota
 
 import (
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -23,20 +21,20 @@ const (
 	daysAfter  = 9
 )
 
-// edges are midnights around t as scripts take them: "e1,e2,…" in µs, rising.
+// edges are midnights around t as scripts take them: how many, and each in µs, rising.
 func (c *calendar) edges(t time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.text == "" || t.Before(c.from) || !t.Before(c.to) {
 		all := dayEdges(c.zone, t, daysBefore, daysAfter)
-		parts := make([]string, len(all))
+		numbers := packed(nil, int64(len(all)))
 		for i, e := range all {
-			parts[i] = strconv.FormatInt(e.UnixMicro(), 10)
+			numbers = packed(numbers, e.UnixMicro())
 			if !e.After(t) {
 				c.from, c.to = e, all[i+1]
 			}
 		}
-		c.text = strings.Join(parts, ",")
+		c.text = string(numbers)
 	}
 	return c.text
 }

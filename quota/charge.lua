@@ -4,25 +4,28 @@
 --
 -- KEYS   as in frame.lua
 -- ARGV   as in frame.lua, then for each request: charge ID, cost,
---        class (1 scheduled, 2 interactive), '1' to take no place
--- Reply  {each window's span, then for each request
---         {granted 0 or 1, cost, at, wait, position, reason, each window's used}}
---        span      its length, µs; a calendar's is that of its present day
+--        class (1 scheduled, 2 interactive; 3 and 4 are these, and take no place)
+-- Reply  {spans, an answer for each request}; for a sole request that is granted,
+--        spans and answer as one text. Granted, an answer is numbers as in a
+--        state: cost, at, each window's used. Refused, it is
+--        {cost, at, wait, position, reason, each window's used}.
+--        spans     each window's length, µs, numbers as in a state; a calendar's is that of its present day
 --        at        instant of the grant, or the promised one, µs
---        wait      µs from now to the promise; 0 when granted
---        position  place in the line, 1 = next, interactive before scheduled; 0 when granted or with no place
---        reason    '', 'window', 'line', 'reserve', 'blocked'
+--        wait      µs from now to the promise
+--        position  place in the line, 1 = next, interactive before scheduled; 0 with no place
+--        reason    'window', 'line', 'reserve', 'blocked'
 -- Errors COST, CALENDAR; nothing is written then.
 -- Cost   O(log n) a request, in the log and in the line, whatever the cost charged.
 --        Waiters whose grace is over go 1000 at most in one call; until all are
 --        gone the answer is a refusal without a place, for 1 ms.
 
+read_meta()
 begin()
 local dead = sweep()
 if total >= FULL then
   rebase()
-  measure()
 end
+measure()
 
 -- sooner is how many wait in the class that goes first.
 local function sooner(class)
@@ -39,7 +42,7 @@ local function charge(id, cost, class, no_line)
   -- Units that wait before it: its class's own, and interactive before scheduled.
   local before = m.sum[class]
   if mine then
-    before = tree_sum(SUMS[class], mine.seq - 1, tree_top(m.seq[class]), m.sum[class])
+    before = tree_sum(SUMS[class], '', mine.seq - 1, tree_top(m.seq[class]), m.sum[class])
   end
   local fits = m.closed <= now and not dead and (mine or before == 0)
   if class == SCHEDULED then
@@ -47,7 +50,7 @@ local function charge(id, cost, class, no_line)
   end
   local reason = 'line'
   for _, w in ipairs(windows) do
-    local keeps = held(class, w)
+    local keeps = class == SCHEDULED and w.held or 0
     local room = w.limit - w.used - cost
     if room < 0 then
       reason = 'window'
@@ -81,13 +84,28 @@ local function charge(id, cost, class, no_line)
       position = call('ZCARD', LINE[class]) + sooner(class)
     end
   end
-  answer(0, cost, at, at - now, position, reason)
+  local r = {cost, at, at - now, position, reason}
+  for j, w in ipairs(windows) do
+    r[5 + j] = w.used
+  end
+  replies[#replies + 1] = r
 end
 
-while ARGV[k] do
-  if not again(ARGV[k]) then
-    charge(ARGV[k], tonumber(ARGV[k + 1]), tonumber(ARGV[k + 2]), ARGV[k + 3] == '1')
+while asked[i] do
+  local class = tonumber(ARGV[own + 3 * i - 1])
+  local p = mine[asked[i]] or young[i] or older[i]
+  if not (p and again(p + 0)) then
+    charge(asked[i], costs[i], class > 2 and class - 2 or class, class > 2)
   end
-  k = k + 4
+  i = i + 1
 end
-return finish()
+if refusals > 0 or n > grants_before then
+  if now >= turns then
+    begin_slot(grants_before, units_before)
+  end
+  if refusals > 0 then
+    call('HINCRBY', META, 'refusals', refusals)
+  end
+  touch()
+end
+return replies

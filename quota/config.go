@@ -30,7 +30,8 @@ const MaxLimit = 1_000_000_000_000
 const (
 	defaultGrace = 30 * time.Second
 	minKeep      = time.Hour
-	margin       = time.Minute // the log is kept so much longer than need be: a clock may step back
+	margin       = time.Minute         // the log is kept so much longer than need be: a clock may step back
+	rest         = 30 * 24 * time.Hour // counters of a quota at rest are kept so long
 	maxPer       = 10 * 366 * 24 * time.Hour
 	calendarDay  = "day"
 	// A day with every change of a zone in it, the dropped date of one that moved over the date line among them.

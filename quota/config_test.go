@@ -109,7 +109,7 @@ func TestThePrefixIsTheCallers(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	d.grant("b", 10)
-	if n := d.rdb.Exists(d.ctx, "other:{quota:"+d.name+"}:log").Val(); n != 1 {
+	if n := d.rdb.Exists(d.ctx, "other:{quota:"+d.name+"}:state").Val(); n != 1 {
 		t.Error("no log under the prefix")
 	}
 }

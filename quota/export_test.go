@@ -12,7 +12,7 @@ func WithEdgesAt(now func() time.Time) Option { return func(s *settings) { s.hos
 func (l *Limiter) ChargeRaw(ctx context.Context, quota, id, cost string) error {
 	b, err := l.find(quota)
 	if err == nil {
-		err = chargeScript.Run(ctx, l.rdb, b.keys, l.args(b, id, cost, 1, "")...).Err()
+		err = chargeScript.Run(ctx, l.rdb, b.keys, l.argsWith(b, id, cost, 1)...).Err()
 	}
 	if err != nil {
 		return scriptError(err)

@@ -94,8 +94,8 @@ func TestACostOfTenMillionIsOneEntry(t *testing.T) {
 	d.used(2 * cost)
 }
 
-// Whatever has expired at once, a call takes away a bounded part of it, by a
-// bounded number of commands.
+// Whatever has expired at once, a call is a bounded number of commands: what is old
+// goes as a whole, and Redis frees it in its own time.
 func TestTenThousandEntriesThatExpireAtOnceBlockNobody(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
@@ -118,11 +118,8 @@ func TestTenThousandEntriesThatExpireAtOnceBlockNobody(t *testing.T) {
 	}
 	busiest := func(from int, rounds int) (most int64) {
 		for i := range rounds {
-			before, held := commands(), rdb.ZCard(d.ctx, d.key("log")).Val()
+			before := commands()
 			d.grant(fmt.Sprint("c", from+i), 1)
-			if gone := held + 1 - rdb.ZCard(d.ctx, d.key("log")).Val(); gone > 64 {
-				t.Fatalf("one charge took %d entries away", gone)
-			}
 			most = max(most, commands()-before)
 		}
 		return most

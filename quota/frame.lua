@@ -1,32 +1,77 @@
--- frame: the keys, arguments, clock and scalars that every script of a quota
+-- frame: the keys, arguments, clock and hot state that every script of a quota
 -- shares. It stands before the other parts and the script itself.
 --
--- KEYS   1 meta            hash    scalars: block, counters, where the lines stand
---        2 log             zset    stamp -> units charged so far, this entry's among them
---        3 ids:0, 4 ids:1  hash    charge ID -> "stamp cost", two generations
---        5 holes           hash    refunded units by place in the log (a tree)
---        6 wait            hash    charge ID -> "class place cost promise since refusals"
---        7 due             zset    deadline (promise + grace) -> charge ID
---        8, 9 line:*       zset    place -> charge ID; scheduled, interactive
---        10, 11 sums:*     hash    units that wait, by place (a tree)
---        12 series         hash    quarter of an hour -> the counters as it began
+-- KEYS   1 state             string  all that a grant needs to know, in one read and one write
+--        2 meta              hash    what only a quota with a line, a block or refunds has; counters
+--        3 log:0, 4 log:1    hash    two generations of the log: chunks of entries, charge ID -> place,
+--                                    refunded units by place (a tree)
+--        5 wait              hash    charge ID -> "class place cost promise since refusals"
+--        6 due               zset    deadline (promise + grace) -> charge ID
+--        7, 8 line:*         zset    place -> charge ID; scheduled, interactive
+--        9, 10 sums:*        hash    units that wait, by place (a tree)
+--        11 series           hash    quarter of an hour -> the counters as it began
 -- ARGV   1 the time in µs, or '' for the server's own
---        2 how long the log and the IDs are kept, µs
---        3 grace, µs    4 reserve, units    5 number of windows
---        per window: limit, and a span in µs or a calendar's edges "e1,e2,…" in µs
---        then what the script itself takes, from ARGV[own] on
--- Numbers go to redis.call as they are: it writes all digits of an integer.
--- Lua's own tostring and .. do not, so texts are made by string.format. Constant
--- arguments are texts, which saves the server their conversion.
+--        2 the quota, numbers of 8 bytes: how long the log and the IDs are kept, µs; grace, µs;
+--          reserve, units; number of windows; per window limit and span, µs; per calendar window,
+--          whose span is 0, how many edges follow, and those, µs
+--        3 time to live of the log, ms    4 of all else, ms, longer
+--        then what the script itself takes, from the fifth on
+-- Errors VERSION, CALENDAR; nothing is written then.
+--
+-- Functions are few and late, tables are made whole and calls are counted: a grant
+-- takes as long as its pieces. Constant arguments of redis.call are texts, which
+-- saves the server their conversion; other numbers go as they are, and it writes
+-- all digits of an integer. Lua's own tostring and .. do not: past 10^14 they round.
 
-local META, LOG, HOLES, WAIT, DUE = KEYS[1], KEYS[2], KEYS[5], KEYS[6], KEYS[7]
+local STATE, META, WAIT, DUE = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
 local SCHEDULED, INTERACTIVE = 1, 2
 
 local call = redis.call
-local format, match = string.format, string.match
+local find, format, match, sub = string.find, string.format, string.match, string.sub
 
-local MARGIN = 60000000      -- kept longer than need be, µs: a clock may step back
-local META_TTL = '2592000000' -- counters of a quota at rest are kept 30 days, ms
+local MARGIN = 60000000        -- kept longer than need be, µs: a clock may step back
+local FULL = 4503599627370496  -- 2^52: sums must not come to 2^53, where digits are lost
+local NEVER = 9007199254740991 -- later than any stamp
+
+-- Numbers are stored and sent as doubles. miniredis has no struct; whole numbers
+-- below 2^53 are all that is needed.
+local struct = rawget(_G, 'struct')
+if not struct then
+  struct = {
+    pack = function(_, ...)
+      local out = ''
+      for _, v in ipairs({...}) do
+        local f, e = math.frexp(math.abs(v))
+        local bits = v ~= 0 and (f * 2 - 1) * 4503599627370496 or 0
+        local top = (v ~= 0 and (e + 1022) * 16 or 0) + (v < 0 and 32768 or 0)
+        for _ = 1, 6 do
+          out = out .. string.char(bits % 256)
+          bits = math.floor(bits / 256)
+        end
+        out = out .. string.char((top + bits) % 256) .. string.char(math.floor((top + bits) / 256))
+      end
+      return out
+    end,
+    unpack = function(form, s, from)
+      local out, at = {}, from or 1
+      for i = 1, #form - 1 do
+        local bits = 0
+        for j = 5, 0, -1 do
+          bits = bits * 256 + string.byte(s, at + j)
+        end
+        local top = string.byte(s, at + 7) * 256 + string.byte(s, at + 6)
+        bits = bits + top % 16 * 281474976710656
+        local sign = top < 32768 and 1 or -1
+        top = top % 32768
+        out[i] = top == 0 and 0 or sign * math.ldexp(1 + bits / 4503599627370496, math.floor(top / 16) - 1023)
+        at = at + 8
+      end
+      out[#form] = at
+      return unpack(out)
+    end,
+  }
+end
+local pack, take = struct.pack, struct.unpack
 
 local now
 if ARGV[1] == '' then
@@ -35,95 +80,31 @@ if ARGV[1] == '' then
 else
   now = tonumber(ARGV[1])
 end
-local keep, grace, reserve = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local own = 6 + 2 * ARGV[5]
+local keep, grace, reserve, count = take('<dddd', ARGV[2])
+local life, own = ARGV[4], 5
 
--- m holds the scalars of meta. m.sum and m.seq are per class: units that wait,
--- and the last place given; m.far is the latest deadline. All are 0 when nobody
--- waits. m.slot is the newest quarter of an hour in series. m.gen counts the generations of IDs, m.since is when this one began.
-local m
-
-local function read_meta()
-  local r = call('HMGET', META, 'v', 'until', 'gen', 'since', 'holes', 'sum1', 'sum2', 'slot')
-  m = {fresh = not r[1], closed = tonumber(r[2] or 0),
-       gen = tonumber(r[3] or 2), since = tonumber(r[4] or 0),
-       holes = tonumber(r[5] or 0), off = 0, cap = 0, slot = tonumber(r[8] or 0),
-       sum = {tonumber(r[6] or 0), tonumber(r[7] or 0)}, seq = {0, 0}, far = 0}
-  if m.holes > 0 then
-    r = call('HMGET', META, 'off', 'cap')
-    m.off, m.cap = tonumber(r[1]), tonumber(r[2])
-  end
-  if m.sum[1] + m.sum[2] > 0 then
-    r = call('HMGET', META, 'seq1', 'seq2', 'far')
-    m.seq, m.far = {tonumber(r[1] or 0), tonumber(r[2] or 0)}, tonumber(r[3] or 0)
-  end
+-- The state: HEAD numbers, four for each window, then the tail.
+--   total, last    units charged so far, and the newest stamp
+--   n              place of the newest entry: they count from 1, and never again
+--   edge           total before the tail
+--   cold           1: meta has something to say, or there is no state yet
+--   gen            which of the two logs is the young one, 0 or 1
+--   first, begun   the young log holds the places after first; the total there
+--   old, base      the older one holds those from there to first; the total there
+--   since          stamp of the young log's first entry
+--   turns          end of the quarter of an hour that series knows, µs
+--   given          number of windows that follow
+-- The tail is the newest entries, less than CHUNK of them, each its stamp and its
+-- total. When there are CHUNK, they move to the young log.
+local VERSION, HEAD, HEADLEN, CHUNK = 1, '<dddddddddddddd', 14 * 8, 8
+local total, last, n, edge, cold, gen = 0, 0, 0, 0, 1, 0
+local first, begun, old, base, since, turns, given = 0, 0, 0, 0, 0, 0, 0
+local state, version = call('GET', STATE), VERSION
+if state then
+  total, last, n, edge, version, cold, gen, first, begun, old, base, since, turns, given = take(HEAD, state)
 end
-
--- begin is called before the first write: a quota whose scalars are gone starts
--- with empty lines and no holes. What it had charged stands in the log.
-local function begin()
-  if m.fresh then
-    m.gen = call('EXISTS', KEYS[3], KEYS[4]) == 0 and 1 or 2
-    m.fresh, m.since = false, now
-    call('DEL', unpack(KEYS, 5))
-    call('HSET', META, 'v', '1', 'gen', m.gen, 'since', now)
-  end
+if version ~= VERSION then
+  return redis.error_reply('VERSION the quota was written by another release, in another form')
 end
-
--- touch gives every key its time to live again. It ends each script that wrote.
-local function touch()
-  local ms = (keep + MARGIN) / 1000
-  local ttl = format('%.0f', ms)
-  call('PEXPIRE', LOG, ttl)
-  call('PEXPIRE', KEYS[3], ttl)
-  if m.gen > 1 then
-    call('PEXPIRE', KEYS[4], ttl)
-  end
-  if m.holes > 0 then
-    call('PEXPIRE', HOLES, ttl)
-  end
-  local far = math.max(m.far, m.closed) - now
-  if far <= 0 then
-    call('PEXPIRE', META, META_TTL)
-    return
-  end
-  call('PEXPIRE', META, format('%.0f', math.max(tonumber(META_TTL), (far + MARGIN) / 1000)))
-  if m.far > 0 then
-    ttl = format('%.0f', math.max(ms, (m.far - now + MARGIN) / 1000))
-    for k = 6, 11 do
-      call('PEXPIRE', KEYS[k], ttl)
-    end
-  end
-end
-
--- ids is the key of a generation. The younger of the two takes new IDs.
-local function ids(gen)
-  return KEYS[4 - gen % 2]
-end
-
--- find_id gives what was charged under an ID that is still remembered, with its
--- stamp; nothing when there is none.
-local function find_id(name)
-  for g = m.gen, math.max(m.gen - 1, 1), -1 do
-    local r = call('HGET', ids(g), name)
-    if r then
-      local stamp, cost = match(r, '^(%d+) (%d+)$')
-      stamp = tonumber(stamp)
-      if stamp + keep > now then
-        return tonumber(cost), stamp
-      end
-    end
-  end
-end
-
--- note_id remembers a charge. When the older generation holds nothing that must
--- be remembered, also if the clock steps back, it goes as a whole, and the younger
--- becomes the older.
-local function note_id(name, stamp, cost)
-  if stamp - m.since >= keep + MARGIN then
-    m.gen, m.since = m.gen + 1, stamp
-    call('UNLINK', ids(m.gen))
-    call('HSET', META, 'gen', m.gen, 'since', m.since)
-  end
-  call('HSET', ids(m.gen), name, format('%.0f %.0f', stamp, cost))
-end
+local kept = n - (n - first) % CHUNK -- the place before the tail's first
+local YOUNG, OLDER = KEYS[3 + gen], KEYS[4 - gen]

@@ -3,94 +3,118 @@
 -- waits. So most charges end here, before the functions of the parts that follow
 -- are even made, which would be a tenth of their time.
 
-for k = own, #ARGV, 4 do
-  local cost = tonumber(ARGV[k + 1])
-  if not (cost and cost >= 1 and cost < 9007199254740992 and cost % 1 == 0) then
-    return redis.error_reply('COST must be a whole number from 1 to 2^53-1')
-  end
-end
-local fault = read_windows()
 if fault then
   return fault
 end
-read_meta()
-measure()
 
-local replies, grants, units, refusals = {}, 0, 0, 0
-for i, w in ipairs(windows) do
-  replies[i] = w.span
+-- The logs are asked once for all IDs.
+local asked, costs, older = {}, {}, {}
+for k = own, #ARGV, 3 do
+  local i, cost = #asked + 1, tonumber(ARGV[k + 1])
+  if not (cost and cost >= 1 and cost < NEVER and cost % 1 == 0) then
+    return redis.error_reply('COST must be a whole number from 1 to 2^53-1')
+  end
+  asked[i], costs[i] = ARGV[k], cost
+end
+local young = call('HMGET', YOUNG, unpack(asked))
+if first > old then
+  older = call('HMGET', OLDER, unpack(asked))
 end
 
-local function answer(granted, cost, at, wait, position, reason)
-  local r = {granted, cost, at, wait, position, reason}
-  for _, w in ipairs(windows) do
-    r[#r + 1] = w.used
+local replies, refusals = {''}, 0
+for i = 1, #windows do
+  replies[1] = replies[1] .. pack('<d', windows[i].span)
+end
+
+local function granted(cost, at)
+  local r = pack('<dd', cost, at)
+  for i = 1, #windows do
+    r = r .. pack('<d', windows[i].used)
   end
   replies[#replies + 1] = r
 end
 
-local function grant(id, cost)
-  begin()
-  local at = append(cost)
-  note_id(id, at, cost)
-  grants, units = grants + 1, units + cost
-  for _, w in ipairs(windows) do
-    w.used = w.used + cost
+-- turn begins a new young log when the older one holds nothing that must be
+-- remembered: that one goes as a whole, its holes too.
+local function turn(stamp)
+  if last + keep + MARGIN > stamp then
+    if n > kept then
+      chunked()
+      flush()
+    end
+    old, base = first, begun
+  else
+    call('UNLINK', YOUNG)
+    old, base, tail = n, total, ''
   end
-  answer(1, cost, at, 0, 0, '')
-end
-
-local function finish()
-  if grants + refusals > 0 then
-    if now >= (m.slot + 1) * SLOT then
-      begin_slot()
+  call('UNLINK', OLDER)
+  YOUNG, OLDER, gen = OLDER, YOUNG, 1 - gen
+  first, begun, kept, edge, chunks = n, total, n, total, {}
+  if m then
+    m.gone[gen + 1], m.cap[gen + 1] = 0, 0
+    if old == n then
+      m.gone, m.cap = {0, 0}, {0, 0}
     end
   end
-  if grants > 0 and call('HINCRBY', META, 'grants', grants) % 8 < grants then
-    trim()
-  end
-  if grants > 0 then
-    call('HINCRBY', META, 'units', units)
-  end
-  if refusals > 0 then
-    call('HINCRBY', META, 'refusals', refusals)
-  end
-  if grants + refusals > 0 then
-    touch()
-  end
-  return replies
 end
 
--- again answers an ID that was charged before.
-local function again(id)
-  local cost, stamp = find_id(id)
-  if cost then
-    answer(1, cost, stamp, 0, 0, '')
+local function grant(id, cost)
+  local stamp = now > last and now or last + 1
+  if n > first and stamp - since >= keep + MARGIN and not out[1] then
+    turn(stamp)
+  end
+  if n == first then
+    since = stamp
+  end
+  total, last, n = total + cost, stamp, n + 1
+  tail, mine[id] = tail .. pack('<dd', stamp, total), n
+  out[#out + 1], out[#out + 2] = id, n
+  if n - kept == CHUNK then
+    chunked()
+  end
+  for i = 1, #windows do
+    local w = windows[i]
+    w.used = w.used + cost
+    if w.next == NEVER then
+      w.next = stamp
+    end
+  end
+  granted(cost, stamp)
+end
+
+-- again answers an ID that was charged before and is still remembered.
+local function again(p)
+  local stamp, sum, before = entry(p)
+  if stamp + keep > now then
+    granted(sum - before, stamp)
     return true
   end
 end
 
--- held is how many units of a window are not for a class: the reserve is kept
--- in the windows that are larger than it.
-local function held(class, w)
-  return class == SCHEDULED and reserve < w.limit and reserve or 0
-end
-
-local k = own
-while ARGV[k] do
-  if not again(ARGV[k]) then
-    local cost = tonumber(ARGV[k + 1])
-    local fits = m.closed <= now and m.sum[1] + m.sum[2] == 0 and total < FULL
-    for _, w in ipairs(windows) do
-      fits = fits and w.limit - w.used - held(tonumber(ARGV[k + 2]), w) >= cost
+local i = 1
+local grants_before, units_before = n, total
+while asked[i] and cold == 0 do
+  local id, cost, class = asked[i], costs[i], ARGV[own + 3 * i - 1]
+  local p = mine[id] or young[i] or older[i]
+  if not (p and again(p + 0)) then
+    local fits = total < FULL
+    for j = 1, #windows do
+      local w = windows[j]
+      fits = fits and w.limit - w.used - ((class == '1' or class == '3') and w.held or 0) >= cost
     end
     if not fits then
       break
     end
-    grant(ARGV[k], cost)
+    grant(id, cost)
   end
-  k = k + 4
+  i = i + 1
 end
-if not ARGV[k] then
-  return finish()
+if not asked[i] then
+  if out[1] then
+    if now >= turns then
+      begin_slot(grants_before, units_before)
+    end
+    save()
+  end
+  return asked[2] and replies or replies[1] .. replies[2]
 end

@@ -26,7 +26,7 @@ func (l *Limiter) History(ctx context.Context, quota string) ([]Point, error) {
 	b, err := l.find(quota)
 	var reply []any
 	if err == nil {
-		reply, err = historyScript.Run(ctx, l.rdb, b.keys, l.args(b)...).Slice()
+		reply, err = historyScript.Run(ctx, l.rdb, b.keys, l.args(b, 0)...).Slice()
 	}
 	var points []Point
 	if err == nil {

@@ -7,5 +7,4 @@
 -- Cost   O(quarters kept)
 
 -- Where the counters are gone, so is what was written of them.
-local kept = call('EXISTS', META) == 1
-return {now, counters(), kept and call('HGETALL', SERIES) or {}}
+return {now, counters(), state and call('HGETALL', SERIES) or {}}

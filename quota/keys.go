@@ -5,11 +5,10 @@ package quota
 func keys(prefix, name string) []string {
 	p := prefix + "{quota:" + name + "}:"
 	return []string{
+		p + "state",
 		p + "meta",
-		p + "log",
-		p + "ids:0",
-		p + "ids:1",
-		p + "holes",
+		p + "log:0",
+		p + "log:1",
 		p + "wait",
 		p + "due",
 		p + "line:scheduled",

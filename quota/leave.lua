@@ -7,7 +7,7 @@
 
 local id = ARGV[own]
 read_meta()
-if m.fresh or m.sum[1] + m.sum[2] == 0 or call('HEXISTS', WAIT, id) == 0 then
+if m.sum[1] + m.sum[2] == 0 or call('HEXISTS', WAIT, id) == 0 then
   return 0
 end
 leave_line({id})

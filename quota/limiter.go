@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,8 @@ type Limiter struct {
 type bound struct {
 	Config
 	keys []string
-	days []*calendar // of each window; nil for a trailing one
+	args []any       // of every script, made once: the time and days are put in
+	days []*calendar // of the calendar windows
 }
 
 // New makes a Limiter. It does no I/O. Its error joins every fault of the quotas.
@@ -63,15 +65,19 @@ func (l *Limiter) Reload(quotas []Config) error {
 
 func (l *Limiter) bind(c Config) *bound {
 	b := &bound{Config: c, keys: keys(l.prefix, c.Name)}
+	numbers := packed(nil, c.keep().Microseconds(), c.Grace.Microseconds(), c.Reserve, int64(len(c.Windows)))
 	for _, w := range c.Windows {
-		var day *calendar
 		if w.Calendar != "" {
-			day = &calendar{zone: w.Location}
+			b.days = append(b.days, &calendar{zone: w.Location})
 		}
-		b.days = append(b.days, day)
+		numbers = packed(numbers, w.Limit, w.Per.Microseconds())
 	}
+	log := c.keep() + margin
+	b.args = []any{"", string(numbers), text(log.Milliseconds()), text(max(rest, log).Milliseconds())}
 	return b
 }
+
+func text(n int64) string { return strconv.FormatInt(n, 10) }
 
 // Names are the quotas' names, sorted.
 func (l *Limiter) Names() []string {
@@ -128,7 +134,7 @@ func (l *Limiter) hopeless(ctx context.Context, r Request) { _ = l.Leave(ctx, r.
 func (l *Limiter) Refund(ctx context.Context, quota, id string) (restored int64, err error) {
 	b, err := l.findID(quota, id)
 	if err == nil {
-		restored, err = refundScript.Run(ctx, l.rdb, b.keys, l.args(b, id)...).Int64()
+		restored, err = refundScript.Run(ctx, l.rdb, b.keys, l.argsWith(b, id)...).Int64()
 	}
 	if err != nil {
 		return 0, fmt.Errorf("quota: refund %q: %w", quota, scriptError(err))
@@ -140,7 +146,7 @@ func (l *Limiter) Refund(ctx context.Context, quota, id string) (restored int64,
 func (l *Limiter) Leave(ctx context.Context, quota, id string) error {
 	b, err := l.findID(quota, id)
 	if err == nil {
-		err = leaveScript.Run(ctx, l.rdb, b.keys, l.args(b, id)...).Err()
+		err = leaveScript.Run(ctx, l.rdb, b.keys, l.argsWith(b, id)...).Err()
 	}
 	if err != nil {
 		return fmt.Errorf("quota: leave %q: %w", quota, scriptError(err))
@@ -158,7 +164,7 @@ func (l *Limiter) Block(ctx context.Context, quota string, d time.Duration, reas
 	case d < time.Microsecond || d > maxPer:
 		err = errBlock(d)
 	default:
-		err = blockScript.Run(ctx, l.rdb, b.keys, l.args(b, d.Microseconds(), shortReason(reason))...).Err()
+		err = blockScript.Run(ctx, l.rdb, b.keys, l.argsWith(b, d.Microseconds(), shortReason(reason))...).Err()
 	}
 	if err != nil {
 		return fmt.Errorf("quota: block %q: %w", quota, scriptError(err))
@@ -170,7 +176,7 @@ func (l *Limiter) Block(ctx context.Context, quota string, d time.Duration, reas
 func (l *Limiter) Unblock(ctx context.Context, quota string) error {
 	b, err := l.find(quota)
 	if err == nil {
-		err = blockScript.Run(ctx, l.rdb, b.keys, l.args(b, 0, "")...).Err()
+		err = blockScript.Run(ctx, l.rdb, b.keys, l.argsWith(b, 0, "")...).Err()
 	}
 	if err != nil {
 		return fmt.Errorf("quota: unblock %q: %w", quota, scriptError(err))
@@ -195,27 +201,30 @@ func (l *Limiter) findID(name, id string) (*bound, error) {
 }
 
 func (l *Limiter) chargeArgs(b *bound, requests ...Request) []any {
-	args := l.args(b)
+	args := l.args(b, 3*len(requests))
 	for _, r := range requests {
-		flag := ""
+		class := int(r.Priority) + 1
 		if r.NoLine {
-			flag = "1"
+			class += 2
 		}
-		args = append(args, r.ID, r.Cost, int(r.Priority)+1, flag)
+		args = append(args, r.ID, r.Cost, class)
 	}
 	return args
 }
 
-// args are a script's arguments, in the order that frame.lua gives, then its own.
-func (l *Limiter) args(b *bound, own ...any) []any {
-	args := make([]any, 0, 5+2*len(b.Windows)+max(4, len(own)))
-	args = append(args, l.instant(), b.keep().Microseconds(), b.Grace.Microseconds(), b.Reserve, len(b.Windows))
-	for i, day := range b.days {
-		if day != nil {
-			args = append(args, b.Windows[i].Limit, day.edges(l.host()))
-		} else {
-			args = append(args, b.Windows[i].Limit, b.Windows[i].Per.Microseconds())
+// args are a script's arguments, in the order that frame.lua gives, with room for
+// so many of its own.
+func (l *Limiter) args(b *bound, own int) []any {
+	args := append(make([]any, 0, len(b.args)+own), b.args...)
+	args[0] = l.instant()
+	if len(b.days) > 0 {
+		numbers := args[1].(string)
+		for _, day := range b.days {
+			numbers += day.edges(l.host())
 		}
+		args[1] = numbers
 	}
-	return append(args, own...)
+	return args
 }
+
+func (l *Limiter) argsWith(b *bound, own ...any) []any { return append(l.args(b, len(own)), own...) }

@@ -3,8 +3,8 @@
 -- continuation: a waiter counts as an entry at its promise. So the next promise
 -- is found as a Retry-After is, by sums, with no walk: O(log n).
 
-local LINE = {KEYS[8], KEYS[9]}
-local SUMS = {KEYS[10], KEYS[11]}
+local LINE = {KEYS[7], KEYS[8]}
+local SUMS = {KEYS[9], KEYS[10]}
 
 -- waiter reads the place that an ID has in the line.
 local function waiter(name)
@@ -36,7 +36,7 @@ local function leave_line(names)
         m.seq[c] = 0
       else
         call('ZREM', LINE[c], unpack(left[c]))
-        tree_add(SUMS[c], gone[c], tree_top(m.seq[c]))
+        tree_add(SUMS[c], '', gone[c], tree_top(m.seq[c]))
       end
       call('HSET', META, 'sum' .. c, m.sum[c], 'seq' .. c, m.seq[c])
     end
@@ -88,7 +88,7 @@ local function promise_at(c, target)
       target = target - m.sum[INTERACTIVE]
     end
   end
-  local seq = tree_find(SUMS[l], target, tree_top(m.seq[l]))
+  local seq = tree_find(SUMS[l], '', target, tree_top(m.seq[l]))
   local name = call('ZRANGEBYSCORE', LINE[l], seq, seq, 'LIMIT', '0', '1')[1]
   return waiter(name).promise
 end
@@ -99,7 +99,7 @@ end
 local function promise(c, before, cost, seq)
   local at = math.max(now + 1, last + 1, m.closed)
   for _, w in ipairs(windows) do
-    local need = w.used + before + cost + held(c, w) - w.limit
+    local need = w.used + before + cost + (c == SCHEDULED and w.held or 0) - w.limit
     if need > w.used then
       at = math.max(at, release(w, math.max(now, promise_at(c, need - w.used))))
     elseif need > 0 then
@@ -136,7 +136,7 @@ local function join(name, w)
   if seq > 1 and top == 2 * (seq - 1) then
     call('HSET', SUMS[c], top, m.sum[c]) -- the tree grows: its new last node holds all before it
   end
-  tree_add(SUMS[c], {{seq, w.cost}}, top)
+  tree_add(SUMS[c], '', {{seq, w.cost}}, top)
   m.seq[c], m.sum[c] = seq, m.sum[c] + w.cost
   call('HSET', META, 'sum' .. c, m.sum[c], 'seq' .. c, seq)
   call('ZADD', LINE[c], seq, name)

@@ -17,11 +17,12 @@ type Answer struct {
 // a full one holds Redis for a millisecond or two.
 const batch = 64
 
-// part is the requests, by index, that one run of the script answers.
+// part is the requests, with their places among all, that one run of the script answers.
 type part struct {
-	bound *bound
-	index []int
-	cmd   *redis.Cmd
+	bound    *bound
+	requests []Request
+	index    []int
+	cmd      *redis.Cmd
 }
 
 // ChargeAll asks for many charges in one round trip, each answered as Charge
@@ -44,31 +45,26 @@ func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
 
 func (l *Limiter) chargeAll(ctx context.Context, requests []Request, answers []Answer) {
 	parts := l.parts(requests, answers)
-	if len(parts) == 0 {
+	switch len(parts) {
+	case 0:
+		return
+	case 1:
+		p := parts[0]
+		p.cmd = chargeScript.Run(ctx, l.rdb, p.bound.keys, l.chargeArgs(p.bound, p.requests...)...)
+		p.read(answers)
 		return
 	}
 	pipe := l.rdb.Pipeline()
 	for _, p := range parts {
-		p.cmd = chargeScript.EvalSha(ctx, pipe, p.bound.keys, l.chargeArgs(p.bound, p.pick(requests)...)...)
+		p.cmd = chargeScript.EvalSha(ctx, pipe, p.bound.keys, l.chargeArgs(p.bound, p.requests...)...)
 	}
 	_, _ = pipe.Exec(ctx) // each command carries its own error
 	for _, p := range parts {
 		if redis.HasErrorPrefix(p.cmd.Err(), "NOSCRIPT") {
 			// The server forgot the script. The first that is run alone brings it back.
-			p.cmd = chargeScript.Run(ctx, l.rdb, p.bound.keys, l.chargeArgs(p.bound, p.pick(requests)...)...)
+			p.cmd = chargeScript.Run(ctx, l.rdb, p.bound.keys, l.chargeArgs(p.bound, p.requests...)...)
 		}
-		var ds []Decision
-		reply, err := p.cmd.Slice()
-		if err == nil {
-			ds, err = decisions(p.bound.Config, reply, p.pick(requests)...)
-		}
-		for k, i := range p.index {
-			if err != nil {
-				answers[i].Err = fmt.Errorf("quota: charge %q: %w", requests[i].Quota, scriptError(err))
-			} else {
-				answers[i].Decision = ds[k]
-			}
-		}
+		p.read(answers)
 	}
 }
 
@@ -76,6 +72,22 @@ func (l *Limiter) chargeAll(ctx context.Context, requests []Request, answers []A
 func (l *Limiter) never(r Request) bool {
 	b, err := l.find(r.Quota)
 	return err == nil && isImpossible(r.check(b.Config))
+}
+
+// read puts the script's answers where they belong.
+func (p *part) read(answers []Answer) {
+	var ds []Decision
+	reply, err := p.cmd.Result()
+	if err == nil {
+		ds, err = decisions(p.bound.Config, reply, p.requests...)
+	}
+	for k, i := range p.index {
+		if err != nil {
+			answers[i].Err = fmt.Errorf("quota: charge %q: %w", p.bound.Name, scriptError(err))
+		} else {
+			answers[i].Decision = ds[k]
+		}
+	}
 }
 
 // parts sorts the requests by quota. Those that need no Redis are answered.
@@ -97,15 +109,7 @@ func (l *Limiter) parts(requests []Request, answers []Answer) []*part {
 			open[r.Quota] = p
 			parts = append(parts, p)
 		}
-		p.index = append(p.index, i)
+		p.requests, p.index = append(p.requests, r), append(p.index, i)
 	}
 	return parts
-}
-
-func (p *part) pick(requests []Request) []Request {
-	picked := make([]Request, len(p.index))
-	for k, i := range p.index {
-		picked[k] = requests[i]
-	}
-	return picked
 }

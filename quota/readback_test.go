@@ -3,7 +3,6 @@ package quota_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,60 +18,26 @@ type entry struct {
 }
 
 // readBack gives what Redis holds of a quota's charges: the log in its order, and
-// what is remembered under each ID. It knows the keys' form, and nothing else
-// here does. Its error is a fault in what is held.
+// what is remembered under each ID. Its error is a fault in what is held.
 func readBack(ctx context.Context, rdb redis.UniversalClient, name string) (log []entry, ids map[string]entry, err error) {
-	key := func(part string) string { return "fw:{quota:" + name + "}:" + part }
-	pipe := rdb.Pipeline()
-	entries := pipe.ZRangeWithScores(ctx, key("log"), 0, -1)
-	generations := []*redis.MapStringStringCmd{pipe.HGetAll(ctx, key("ids:0")), pipe.HGetAll(ctx, key("ids:1"))}
-	holes := pipe.HGetAll(ctx, key("holes"))
-	off := pipe.HGet(ctx, key("meta"), "off")
-	_, _ = pipe.Exec(ctx)
-	for _, cmd := range []redis.Cmder{entries, generations[0], generations[1], holes} {
-		if cmd.Err() != nil {
-			return nil, nil, cmd.Err()
-		}
+	kept, places, err := quota.ReadLog(ctx, rdb, name)
+	if err != nil {
+		return nil, nil, err
 	}
-
+	byPlace := map[int64]string{}
+	for id, p := range places {
+		byPlace[p] = id
+	}
 	ids = map[string]entry{}
-	byStamp := map[int64]string{}
-	for _, g := range generations {
-		for id, text := range g.Val() {
-			c := entry{id: id}
-			if _, err := fmt.Sscanf(text, "%d %d", &c.stamp, &c.cost); err != nil {
-				return nil, nil, fmt.Errorf("ID %s: %q: %w", id, text, err)
-			}
-			byStamp[c.stamp] = id
-			if c.stamp > ids[id].stamp {
-				ids[id] = c
-			}
-		}
-	}
-	first, _ := off.Int64()
-	refunded := int64(0)
-	var sum int64
-	for i, e := range entries.Val() {
-		total, err := strconv.ParseInt(e.Member.(string), 10, 64)
-		if err != nil {
-			return nil, nil, fmt.Errorf("entry %d: %w", i, err)
-		}
-		c := entry{stamp: int64(e.Score), cost: total - sum}
-		c.id, sum = byStamp[c.stamp], total
-		if i == 0 {
-			continue // it only says where the sums begin
-		}
-		if hole, ok := holes.Val()[fmt.Sprintf("c%d", first+int64(i))]; ok {
-			if hole != strconv.FormatInt(c.cost, 10) {
-				return nil, nil, fmt.Errorf("entry %d of %d units has a hole of %s", i, c.cost, hole)
-			}
-			c.refunded = true
-			refunded++
-		}
+	for i, e := range kept {
+		c := entry{id: byPlace[e.Place], stamp: e.Stamp, cost: e.Cost, refunded: e.Refunded}
 		if len(log) > 0 && c.stamp <= log[len(log)-1].stamp || c.cost < 1 {
 			return nil, nil, fmt.Errorf("entry %d: stamp %d, %d units, after %+v", i, c.stamp, c.cost, log)
 		}
 		log = append(log, c)
+		if c.id != "" {
+			ids[c.id] = c
+		}
 	}
 	return log, ids, nil
 }

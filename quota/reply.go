@@ -1,8 +1,10 @@
 package quota
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -97,23 +99,69 @@ func (r *reader) done() error {
 	return r.err
 }
 
+// numbers are n numbers that a script packed in a text, as doubles.
+func numbers(v any, n int) ([]int64, error) {
+	s, ok := v.(string)
+	if !ok || len(s) != 8*n {
+		return nil, fmt.Errorf("%w: %T of %d bytes where %d numbers were due", errReply, v, len(s), n)
+	}
+	all := make([]int64, n)
+	for i := range all {
+		all[i] = int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[8*i : 8*i+8]))))
+	}
+	return all, nil
+}
+
+// packed is numbers as scripts take them.
+func packed(to []byte, numbers ...int64) []byte {
+	for _, n := range numbers {
+		to = binary.LittleEndian.AppendUint64(to, math.Float64bits(float64(n)))
+	}
+	return to
+}
+
 // decisions reads charge.lua's reply to these requests.
-func decisions(c Config, reply []any, requests ...Request) ([]Decision, error) {
-	r := reader{rest: reply}
-	spans := r.ints(len(c.Windows))
+func decisions(c Config, reply any, requests ...Request) ([]Decision, error) {
+	n := len(c.Windows)
+	if _, sole := reply.(string); sole && len(requests) == 1 {
+		all, err := numbers(reply, 2*n+2)
+		if err != nil {
+			return nil, err
+		}
+		return []Decision{grantOf(c, requests[0], all[n:], all[:n])}, nil
+	}
+	answers, ok := reply.([]any)
+	if !ok || len(answers) != 1+len(requests) {
+		return nil, fmt.Errorf("%w: %T for %d requests", errReply, reply, len(requests))
+	}
+	spans, err := numbers(answers[0], n)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]Decision, len(requests))
 	for i, q := range requests {
-		one := r.array()
-		d := Decision{ID: q.ID, Granted: one.int() == 1, Cost: one.int(), At: one.time()}
-		d.RetryAfter = wholeMillis(one.int())
-		d.Position, d.Reason = one.int(), one.text()
-		d.Windows = uses(c, one.ints(len(c.Windows)), spans)
+		if _, granted := answers[i+1].(string); granted {
+			grant, err := numbers(answers[i+1], 2+n)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = grantOf(c, q, grant, spans)
+			continue
+		}
+		one := (&reader{rest: answers[i+1 : i+2]}).array()
+		d := Decision{ID: q.ID, Cost: one.int(), At: one.time(), RetryAfter: wholeMillis(one.int()), Position: one.int(), Reason: one.text()}
+		d.Windows = uses(c, one.ints(n), spans)
 		if err := one.done(); err != nil {
 			return nil, err
 		}
 		all[i] = d
 	}
-	return all, r.done()
+	return all, nil
+}
+
+// grantOf is a grant from cost, instant and each window's use.
+func grantOf(c Config, r Request, n, spans []int64) Decision {
+	return Decision{ID: r.ID, Granted: true, Cost: n[0], At: time.UnixMicro(n[1]).UTC(), Windows: uses(c, n[2:], spans)}
 }
 
 // wholeMillis rounds µs up to milliseconds: who comes back then is not early.

@@ -12,8 +12,14 @@ var frameLua string
 //go:embed tree.lua
 var treeLua string
 
+//go:embed hot.lua
+var hotLua string
+
 //go:embed log.lua
 var logLua string
+
+//go:embed meta.lua
+var metaLua string
 
 //go:embed age.lua
 var ageLua string
@@ -62,13 +68,14 @@ var runningStateLua string
 
 // Each script is its own file after the parts that it stands on.
 var (
-	lineParts     = frameLua + treeLua + logLua + seriesLua + seenLua + ageLua + lineLua
-	chargeScript  = redis.NewScript(frameLua + treeLua + logLua + seriesLua + grantLua + ageLua + lineLua + seenLua + chargeLua)
+	baseParts     = frameLua + logLua + seriesLua + treeLua + metaLua
+	lineParts     = baseParts + seenLua + ageLua + lineLua
+	chargeScript  = redis.NewScript(frameLua + hotLua + logLua + seriesLua + grantLua + treeLua + metaLua + ageLua + lineLua + seenLua + chargeLua)
 	refundScript  = redis.NewScript(lineParts + refundLua)
 	leaveScript   = redis.NewScript(lineParts + leaveLua)
 	stateScript   = redis.NewScript(lineParts + stateLua)
-	blockScript   = redis.NewScript(frameLua + blockLua)
-	historyScript = redis.NewScript(frameLua + seriesLua + seenLua + historyLua)
+	blockScript   = redis.NewScript(baseParts + blockLua)
+	historyScript = redis.NewScript(frameLua + logLua + seriesLua + seenLua + historyLua)
 
 	leaseScript        = redis.NewScript(runningLua + leaseLua)
 	shutScript         = redis.NewScript(runningLua + shutLua)

@@ -283,7 +283,7 @@ func TestTheSeriesIsBounded(t *testing.T) {
 		t.Errorf("the series lives for %s", ttl)
 	}
 	// The counters of a quota at rest are gone: the series begins anew with them.
-	rdb.Del(d.ctx, "fw:{quota:"+d.name+"}:meta")
+	rdb.Del(d.ctx, "fw:{quota:"+d.name+"}:state")
 	if points, err := d.limiter.History(d.ctx, d.name); err != nil || points[95].Units != 0 || points[94].Units != 0 {
 		t.Errorf("%+v, %v", points[94:], err)
 	}

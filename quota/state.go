@@ -50,7 +50,7 @@ func (l *Limiter) State(ctx context.Context, quota string) (State, error) {
 	b, err := l.find(quota)
 	var reply []any
 	if err == nil {
-		reply, err = stateScript.Run(ctx, l.rdb, b.keys, l.args(b, shown)...).Slice()
+		reply, err = stateScript.Run(ctx, l.rdb, b.keys, l.argsWith(b, shown)...).Slice()
 	}
 	var s State
 	if err == nil {

@@ -9,14 +9,10 @@
 --         waiters: (class, id, cost, promise, since) each}; instants in µs
 -- Cost   O(log n) and the waiters shown
 
-local fault = read_windows()
 if fault then
   return fault
 end
 read_meta()
-if m.fresh then
-  m.sum, m.seq, m.holes = {0, 0}, {0, 0}, 0
-end
 sweep()
 measure()
 

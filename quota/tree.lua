@@ -1,7 +1,9 @@
 -- tree: sums over places that come and go (a Fenwick tree in a hash). Node i
 -- holds the sum over (i - lowbit(i), i]; a node of sum 0 is not stored, so the
 -- hash is as large as what lives. cap, a power of two, is the last node.
--- All is O(log cap).
+-- Node i is the field with that number after the name given. All is O(log cap).
+
+local HOLE = '\r' -- of a log's holes: no charge ID begins so
 
 -- tree_top is the cap for places up to n.
 local function tree_top(n)
@@ -13,7 +15,7 @@ local function tree_top(n)
 end
 
 -- tree_add adds d at each of the places in list, node by node.
-local function tree_add(key, list, cap)
+local function tree_add(key, field, list, cap)
   local nodes, order = {}, {}
   for _, e in ipairs(list) do
     local i, b = e[1], 1
@@ -30,21 +32,21 @@ local function tree_add(key, list, cap)
     end
   end
   for _, i in ipairs(order) do
-    if call('HINCRBY', key, i, nodes[i]) == 0 then
-      call('HDEL', key, i)
+    if call('HINCRBY', key, field .. i, nodes[i]) == 0 then
+      call('HDEL', key, field .. i)
     end
   end
 end
 
 -- tree_sum is the sum over the places 1…i; all is the sum over everything.
-local function tree_sum(key, i, cap, all)
+local function tree_sum(key, field, i, cap, all)
   if i >= cap then
     return all
   end
   local nodes, b = {}, 1
   while i > 0 do
     if i % (b * 2) ~= 0 then
-      nodes[#nodes + 1] = i
+      nodes[#nodes + 1] = field .. i
       i = i - b
     end
     b = b * 2
@@ -60,11 +62,11 @@ end
 
 -- tree_find is the first place at which the sum reaches target (> 0, and no
 -- more than the sum over everything).
-local function tree_find(key, target, cap)
+local function tree_find(key, field, target, cap)
   local at, step = 0, cap
   while step >= 1 do
     if at + step < cap then
-      local v = tonumber(call('HGET', key, at + step) or 0)
+      local v = tonumber(call('HGET', key, field .. at + step) or 0)
       if v < target then
         target = target - v
         at = at + step

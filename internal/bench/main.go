@@ -47,7 +47,7 @@ func run(ctx context.Context, rounds int, span time.Duration, jobsN, schedulesN 
 		name string
 		f    func() (interface{ print() }, error)
 	}{
-		{"charges", func() (interface{ print() }, error) { return benchCharges(ctx, srv, rounds, span) }},
+		{"charges", func() (interface{ print() }, error) { return benchQuota(ctx, srv, 6*rounds, span/12) }},
 		{"takes", func() (interface{ print() }, error) { return benchTakes(ctx, srv, rounds, span) }},
 		{"jobs", func() (interface{ print() }, error) { return benchJobs(ctx, srv, rounds, jobsN) }},
 		{"schedules", func() (interface{ print() }, error) { return benchSchedules(ctx, srv, schedulesN) }},

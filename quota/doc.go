@@ -71,8 +71,9 @@
 // # Cost
 //
 // One log entry a charge, whatever it costs. Entries carry running totals, so
-// what a window counts is a difference of two reads, and Retry-After is found by
-// halving: O(log n) in the log and in the line. ChargeAll answers many requests in
+// what a window counts is a difference, and Retry-After is found by halving: O(log n)
+// in the log and in the line. What a grant needs to know is one string, with the
+// newest entries in it: read once, written once. ChargeAll answers many requests in
 // one round trip, and those of one quota in one run of the script.
 //
 // # What is seen
@@ -92,11 +93,12 @@
 //
 // # Keys
 //
-// All keys of a quota share one hash tag, and all have a TTL, which every write
-// of them sets again: fw:{quota:NAME}:meta (block, counters), :series (the counters as
-// quarters of an hour began), :log (stamps and totals),
-// :ids:0 and :ids:1 (charge IDs), :holes (refunds), :wait, :due,
-// :line:scheduled, :line:interactive, :sums:scheduled, :sums:interactive (the
+// All keys of a quota share one hash tag, and all have a TTL. What is written has it
+// again; every eighth grant gives it to both logs and to meta, written or not.
+// fw:{quota:NAME}:state (totals, the newest entries), :meta (block, counters),
+// :series (the counters as quarters of an hour began), :log:0 and :log:1 (two
+// generations of entries, charge IDs, refunds), :wait, :due, :line:scheduled,
+// :line:interactive, :sums:scheduled, :sums:interactive (the
 // line). Those of a running limit are fw:{running:NAME}:meta (block, the limit as
 // last asked with), :held (leases), :line, :due, :past (who waits or has been).
 // Each script's head says the rest.

@@ -27,7 +27,7 @@ local STATE, META, WAIT, DUE = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
 local SCHEDULED, INTERACTIVE = 1, 2
 
 local call = redis.call
-local find, format, match, sub = string.find, string.format, string.match, string.sub
+local format, match, sub = string.format, string.match, string.sub
 
 local MARGIN = 60000000        -- kept longer than need be, µs: a clock may step back
 local FULL = 4503599627370496  -- 2^52: sums must not come to 2^53, where digits are lost

@@ -69,21 +69,35 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Job{}, fmt.Errorf("jobs: cancel %q: %w", id, err)
 	}
-	if f, err := c.Feed(j.Feed); err == nil && f.Quota != "" && chargeAs != "" {
-		if _, err := c.limiter.Refund(ctx, f.Quota, chargeID(chargeAs, sent)); err != nil {
-			c.log.Warn("could not give back a charge", "job", j.ID, "quota", f.Quota, "error", err)
-		}
-	}
-	if f, err := c.Feed(j.Feed); err == nil && f.Quota != "" {
-		// Those behind it move up.
-		if err := c.WakeLine(ctx, f.Quota); err != nil {
-			c.log.Warn("could not wake those behind a cancelled job", "quota", f.Quota, "error", err)
-		}
-	}
+	c.leaveLines(ctx, j, chargeAs, sent)
 	j.State, j.NextAt = Cancelled, nil
 	at := now.UTC()
 	j.EndedAt = &at
 	return j, nil
+}
+
+// leaveLines takes a job that has ended out of every line, and wakes those who move up.
+func (c *Client) leaveLines(ctx context.Context, j Job, chargeAs string, sent int) {
+	f, src, err := c.catalog.find(j.Feed)
+	if err != nil || chargeAs == "" {
+		return
+	}
+	var faults []error
+	fault := func(err error) { faults = append(faults, err) }
+	if f.Quota != "" {
+		_, err := c.limiter.Refund(ctx, f.Quota, chargeID(chargeAs, sent))
+		fault(err)
+		fault(c.WakeLine(ctx, f.Quota))
+	}
+	fault(c.pacer.refund(ctx, src.Host(), chargeID(chargeAs, sent)))
+	if limits := c.cfg.limits(f, src); len(limits) > 0 {
+		next, err := vacate(ctx, c.leases, chargeAs, names(limits), true)
+		fault(err)
+		fault(callUp(ctx, c.rdb, next))
+	}
+	if err := errors.Join(faults...); err != nil {
+		c.log.Warn("a cancelled job could not leave every line; its place there ends by itself", "job", j.ID, "error", err)
+	}
 }
 
 // Wait polls a job until it has ended or ctx ends; it answers the last state seen.

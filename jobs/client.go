@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"feedwarden/jobs/feed"
+	"feedwarden/quota"
 )
 
 // Priority names the queue of a job.
@@ -70,6 +71,8 @@ type Client struct {
 	catalog   *Catalog
 	store     *feed.Store
 	limiter   Limiter
+	leases    *quota.Leases
+	pacer     *pacer
 	asynq     *asynq.Client
 	inspector *asynq.Inspector
 	log       *slog.Logger
@@ -81,11 +84,11 @@ func NewClient(cfg Config, rdb redis.UniversalClient, store *feed.Store, limiter
 	if err != nil {
 		return nil, err
 	}
-	return newClient(cfg, c, rdb, store, limiter, log), nil
+	return newClient(cfg, c, rdb, store, limiter, quota.NewLeases(rdb), log), nil
 }
 
-func newClient(cfg Config, c *Catalog, rdb redis.UniversalClient, store *feed.Store, limiter Limiter, log *slog.Logger) *Client {
-	return &Client{rdb: rdb, cfg: cfg, catalog: c, store: store, limiter: limiter, log: log,
+func newClient(cfg Config, c *Catalog, rdb redis.UniversalClient, store *feed.Store, limiter Limiter, leases *quota.Leases, log *slog.Logger) *Client {
+	return &Client{rdb: rdb, cfg: cfg, catalog: c, store: store, limiter: limiter, leases: leases, pacer: newPacer(rdb, cfg.PerHost.Delay), log: log,
 		asynq: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb)}
 }
 
@@ -174,7 +177,7 @@ func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
 		return Job{}, fmt.Errorf("jobs: enqueue %q: %w", s.ID, err)
 	}
 	if j.State == Scheduled {
-		if err := c.rdb.ZAdd(ctx, wakeKey(queue), redis.Z{Score: float64(s.At.UnixMilli()), Member: s.ID}).Err(); err != nil {
+		if err := c.rdb.ZAdd(ctx, wakeKey(queue), redis.Z{Score: wakeScore(s.At), Member: s.ID}).Err(); err != nil {
 			c.log.Warn("could not note a job's exact instant; it comes up to two seconds later", "job", s.ID, "error", err)
 		}
 	}

@@ -11,18 +11,20 @@ const Direct = "direct"
 
 // Feed is one feed as its jobs need it.
 type Feed struct {
-	Name      string
-	Source    source.Config
-	Quota     string // "" charges none
-	Cost      int64  // units a request takes
-	Pool      string // Direct, or a pool's name
-	Attempts  int    // real failures until the job has failed
-	MaxSnooze time.Duration
-	Expires   time.Duration // 0: never
-	History   int           // versions kept
-	TTL       time.Duration // 0: fresh for ever
-	Schedule  string        // for pages; "" is fetched by hand or by a reader
-	Timezone  string
+	Name   string
+	Source source.Config
+	Quota  string // "" charges none
+	Cost   int64  // units a request takes
+	// QuotaRunning is how many jobs of the quota may run at a time; 0 is no limit.
+	QuotaRunning int64
+	Pool         string // Direct, or a pool's name
+	Attempts     int    // real failures until the job has failed
+	MaxSnooze    time.Duration
+	Expires      time.Duration // 0: never
+	History      int           // versions kept
+	TTL          time.Duration // 0: fresh for ever
+	Schedule     string        // for pages; "" is fetched by hand or by a reader
+	Timezone     string
 }
 
 // Queues that jobs live in.
@@ -40,5 +42,7 @@ type Config struct {
 	Concurrency      int
 	InteractiveSlots int
 	Shutdown         time.Duration
-	FetchTimeout     time.Duration // what a fetch may take at most; leases and claims are longer
+	PerHost          PerHost
+	PerSource        map[string]int64 // jobs of a source at a time, by its kind
+	FetchTimeout     time.Duration    // what a fetch may take at most; leases and claims are longer
 }

@@ -42,15 +42,18 @@ type Handler struct {
 	catalog *Catalog
 	store   *feed.Store
 	limiter Limiter
+	leases  *quota.Leases
+	pacer   *pacer
 	pools   Allocator
 	fetcher *fetch.Client
 	client  *asynq.Client
 	log     *slog.Logger
 
 	running   *inFlight
+	held      *holding
+	leaseLife time.Duration
+	poke      poke
 	inspector *asynq.Inspector
-	// parked is closed when asynq has given back the tasks of stopped runs.
-	parked chan struct{}
 }
 
 // NewHandler joins the parts of the road, with a catalog of its own; it does
@@ -60,19 +63,24 @@ func NewHandler(cfg Config, rdb redis.UniversalClient, desk *luarun.Desk, store 
 	if err != nil {
 		return nil, err
 	}
-	return newHandler(cfg, c, rdb, desk, store, limiter, pools, fetcher, log), nil
+	return newHandler(cfg, c, rdb, desk, store, limiter, quota.NewLeases(rdb), pools, fetcher, log), nil
 }
 
-func newHandler(cfg Config, c *Catalog, rdb redis.UniversalClient, desk *luarun.Desk, store *feed.Store, limiter Limiter, pools Allocator, fetcher *fetch.Client, log *slog.Logger) *Handler {
+func newHandler(cfg Config, c *Catalog, rdb redis.UniversalClient, desk *luarun.Desk, store *feed.Store, limiter Limiter, leases *quota.Leases, pools Allocator, fetcher *fetch.Client, log *slog.Logger) *Handler {
 	return &Handler{
-		rdb: rdb, desk: desk, cfg: cfg, catalog: c, store: store, limiter: limiter, pools: pools, fetcher: fetcher,
+		rdb: rdb, desk: desk, cfg: cfg, catalog: c, store: store, limiter: limiter, leases: leases, pacer: newPacer(rdb, cfg.PerHost.Delay), pools: pools, fetcher: fetcher,
 		client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), log: log,
-		running: newInFlight(), parked: make(chan struct{}),
+		running: newInFlight(), held: &holding{runs: map[*run]bool{}}, leaseLife: leaseLife, poke: newPoke(),
 	}
 }
 
 // ProcessTask runs one delivery of one job.
 func (h *Handler) ProcessTask(ctx context.Context, t *asynq.Task) error {
+	return h.process(ctx, t, nil)
+}
+
+// process runs it in a slot of a bay; nil outside a worker.
+func (h *Handler) process(ctx context.Context, t *asynq.Task, b *bay) error {
 	id, _ := asynq.GetTaskID(ctx)
 	queue, _ := asynq.GetQueueName(ctx)
 	if t.Type() != TaskType {
@@ -82,32 +90,33 @@ func (h *Handler) ProcessTask(ctx context.Context, t *asynq.Task) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
 	}
-	r := &run{ID: id, Queue: queue, token: newToken(), Feed: p.Feed, Key: feed.Key(p.Feed, p.Params), payload: p}
+	r := &run{ID: id, Queue: queue, token: newToken(), Feed: p.Feed, Key: feed.Key(p.Feed, p.Params), payload: p, bay: b}
 	if p.Tick != nil {
 		r.Tick = p.Tick.UTC().Format(time.RFC3339)
 	}
 
-	ctx, done, ok := h.running.start(ctx, id)
+	ctx, mine, ok := h.running.start(ctx, id)
 	if !ok {
-		return h.park()
+		return mine.park()
 	}
+	r.flight = mine
 	log := h.log.With("job", r.ID, "feed", r.Feed)
 	err = h.deliver(ctx, r, log)
 	var gave *gaveWayError
 	if err != nil && lastTry(ctx) && !errors.Is(err, errInterrupted) && !errors.Is(err, asynq.SkipRetry) && !errors.As(err, &gave) {
 		err = h.standIn(ctx, r, log, err)
 	}
-	done()
+	mine.end()
 	if errors.Is(err, errInterrupted) {
-		return h.park()
+		return mine.park()
 	}
 	return err
 }
 
 // park holds a stopped job's task until asynq gives it back to its queue: a
 // return would burn a try of a foreign task.
-func (h *Handler) park() error {
-	<-h.parked
+func (m *flight) park() error {
+	<-m.parked
 	return errInterrupted
 }
 
@@ -161,6 +170,7 @@ func (h *Handler) deliver(ctx context.Context, r *run, log *slog.Logger) error {
 	if err != nil {
 		return h.unknown(ctx, r, log, err)
 	}
+	r.host, r.limits = src.Host(), h.cfg.limits(f, src)
 	if r.Crashes >= max(f.Attempts, crashLimit) {
 		return h.end(ctx, r, log, Failed, fmt.Errorf("its worker died %d times in mid-run", r.Crashes))
 	}
@@ -168,6 +178,9 @@ func (h *Handler) deliver(ctx context.Context, r *run, log *slog.Logger) error {
 		return h.end(ctx, r, log, Expired, fmt.Errorf("not started by %s", fromMillis(at).Format(time.RFC3339)))
 	}
 
+	if err := h.enter(ctx, r, log); err != nil {
+		return h.settle(ctx, r, f, log, err)
+	}
 	res, err := h.travel(ctx, r, f, src, log)
 	if err != nil {
 		return h.settle(ctx, r, f, log, err)

@@ -7,44 +7,53 @@ import (
 )
 
 // inFlight knows the runs of this process, so that they can be stopped: all of
-// them when the worker ends, one when a person cancels it.
+// them when the worker takes no more jobs, one when a person cancels it.
 type inFlight struct {
 	mu      sync.Mutex
 	cond    *sync.Cond
 	runs    map[string]*flight
 	stopped bool
+	parked  chan struct{}
 }
 
 type flight struct {
+	all       *inFlight
+	id        string
 	cancel    context.CancelFunc
 	cancelled bool
+	// parked is closed when asynq has given back the tasks of stopped runs.
+	parked <-chan struct{}
 }
 
 func newInFlight() *inFlight {
-	f := &inFlight{runs: map[string]*flight{}}
+	f := &inFlight{runs: map[string]*flight{}, parked: make(chan struct{})}
 	f.cond = sync.NewCond(&f.mu)
 	return f
 }
 
-// start gives a run its context; false when the worker takes none any more.
-func (f *inFlight) start(ctx context.Context, id string) (context.Context, func(), bool) {
+// start gives a run its context; false when the worker takes none.
+func (f *inFlight) start(ctx context.Context, id string) (context.Context, *flight, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	mine := &flight{all: f, id: id, cancel: func() {}, parked: f.parked}
 	if f.stopped {
-		return ctx, func() {}, false
+		return ctx, mine, false
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	mine := &flight{cancel: cancel}
+	ctx, mine.cancel = context.WithCancel(ctx)
 	f.runs[id] = mine
-	return ctx, func() {
-		cancel()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.runs[id] == mine {
-			delete(f.runs, id)
-		}
-		f.cond.Broadcast()
-	}, true
+	return ctx, mine, true
+}
+
+// end says that a run has ended.
+func (m *flight) end() {
+	m.cancel()
+	f := m.all
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.runs[m.id] == m {
+		delete(f.runs, m.id)
+	}
+	f.cond.Broadcast()
 }
 
 // cancel stops one run, if it is here.
@@ -93,6 +102,21 @@ func (f *inFlight) interrupted() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stopped
+}
+
+// unpark lets the handlers of stopped runs return: asynq has their tasks back.
+func (f *inFlight) unpark() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.parked)
+	f.parked = make(chan struct{})
+}
+
+// open lets runs begin again.
+func (f *inFlight) open() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = false
 }
 
 func (f *inFlight) count() int {

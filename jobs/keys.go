@@ -11,7 +11,8 @@ const (
 	cancelTopic = "fw:{jobs}:cancel"   // channel: the ID of a running job to cancel
 )
 
-func wakeKey(queue string) string  { return "fw:{" + queue + "}:wake" }  // zset: snoozed job, promised instant in ms
+func wakeKey(queue string) string  { return "fw:{" + queue + "}:wake" }  // zset: snoozed job, promised instant in ms, with fractions
+func wokenKey(queue string) string { return "fw:{" + queue + "}:woken" } // zset: those of them at the queue's head; bounded
 func asideKey(queue string) string { return "fw:{" + queue + "}:aside" } // list, bounded: what asynq could not read or had lost
 
 // The keys of asynq 0.26 that our scripts touch. See its internal/base.

@@ -41,7 +41,7 @@ const (
 )
 
 // reconcileLoop repairs a queue every few seconds until ctx ends.
-func (w *Worker) reconcileLoop(ctx context.Context, queue string) {
+func (w *shift) reconcileLoop(ctx context.Context, queue string) {
 	tick := time.NewTicker(reconcileEvery)
 	defer tick.Stop()
 	for {

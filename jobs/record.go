@@ -14,6 +14,7 @@ import (
 
 	"feedwarden/internal/luarun"
 	"feedwarden/jobs/feed"
+	"feedwarden/quota"
 )
 
 //go:embed begin.lua
@@ -76,6 +77,14 @@ type run struct {
 	Ended        time.Time
 
 	chargeAs string
+	bay      *bay // where it runs; nil outside a worker
+	flight   *flight
+	host     string          // of the target
+	limits   []quota.Running // asked for
+	held     bool            // and held
+	paced    time.Time       // when its start at the host was granted
+	waited   time.Duration   // inside its handler
+	waits    int
 	resumed  bool      // pages of an earlier run were kept
 	BeganUS  int64     // Redis's clock when the run began, µs
 	local    time.Time // ours at the same moment
@@ -90,6 +99,14 @@ func (r *run) now() time.Time {
 // chargeID names the job's next request to the quota: an unsent one keeps its
 // number when the job runs again, a sent one is followed by the next.
 func (r *run) chargeID() string { return chargeID(r.chargeAs, r.Sent) }
+
+// priority is the class of the job's charges.
+func (r *run) priority() quota.Priority {
+	if r.Queue == QueueInteractive {
+		return quota.Interactive
+	}
+	return quota.Scheduled
+}
 
 func chargeID(as string, sent int) string { return as + "/" + strconv.Itoa(sent+1) }
 
@@ -260,11 +277,14 @@ func (h *Handler) follow(ctx context.Context, r *run, e ending) {
 	}
 	b.Plain(func(p redis.Pipeliner) {
 		p.HIncrBy(ctx, countersKey, string(e.State), 1)
+		if r.waits > 0 {
+			p.HIncrBy(ctx, countersKey, "waits", int64(r.waits))
+		}
 		if e.State.Ended() {
 			p.ZAdd(ctx, endedKey, redis.Z{Score: float64(now.UnixMilli()), Member: r.Feed + "\x00" + r.ID})
 		}
 		if !e.Next.IsZero() {
-			p.ZAdd(ctx, wakeKey(r.Queue), redis.Z{Score: float64(e.Next.UnixMilli()), Member: r.ID})
+			p.ZAddLT(ctx, wakeKey(r.Queue), redis.Z{Score: wakeScore(e.Next), Member: r.ID}) // it may have been called already
 		}
 	})
 	cmds, err := h.desk.Do(ctx, &b)
@@ -274,6 +294,10 @@ func (h *Handler) follow(ctx context.Context, r *run, e ending) {
 	if err != nil {
 		h.log.Warn("could not settle what follows a run", "job", r.ID, "error", err)
 	}
+	if !e.Next.IsZero() && e.Next.Sub(now) < wakeIdle {
+		h.poke.queue(r.Queue)
+	}
+	h.exit(ctx, r, e.State.Ended())
 	if e.State.Ended() && r.resumed {
 		if err := h.store.DropPartial(ctx, r.Key, r.chargeAs); err != nil {
 			h.log.Warn("could not drop kept pages", "job", r.ID, "error", err)

@@ -104,7 +104,7 @@ func (h *Handler) replace(ctx context.Context, r *run, log *slog.Logger, at time
 	if err := h.forward(ctx, r, id); err != nil {
 		return err
 	}
-	if err := h.rdb.ZAdd(ctx, wakeKey(r.Queue), redis.Z{Score: float64(at.UnixMilli()), Member: id}).Err(); err != nil {
+	if err := h.rdb.ZAdd(ctx, wakeKey(r.Queue), redis.Z{Score: wakeScore(at), Member: id}).Err(); err != nil {
 		log.Warn("could not note a copy's exact instant; it comes up to two seconds later", "copy", id, "error", err)
 	}
 	log.Info("job goes on as a copy: its own task has no try left", "copy", id)

@@ -83,9 +83,19 @@ func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, p
 	if err := h.charge(ctx, r, f, log); err != nil {
 		return err
 	}
+	if err := h.pace(ctx, r, log); err != nil {
+		return err
+	}
 	a, via, err := h.take(ctx, r, f, src, log)
 	if err != nil {
+		h.unpace(ctx, r, log)
 		return err
+	}
+	if h.pacer != nil && r.now().Sub(r.paced) > lead {
+		if err := h.pace(ctx, r, log); err != nil {
+			h.report(ctx, a, nil, allocation.Cancelled, 0, log)
+			return err
+		}
 	}
 	began, err := h.markSent(ctx, r)
 	if errors.Is(err, errStale) {
@@ -173,11 +183,7 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	if f.Quota == "" {
 		return nil
 	}
-	priority := quota.Scheduled
-	if r.Queue == QueueInteractive {
-		priority = quota.Interactive
-	}
-	req := quota.Request{Quota: f.Quota, ID: r.chargeID(), Cost: f.Cost, Priority: priority}
+	req := quota.Request{Quota: f.Quota, ID: r.chargeID(), Cost: f.Cost, Priority: r.priority()}
 	d, err := h.limiter.Charge(ctx, req)
 	if err == nil && d.Granted && outlived(d, r.now()) {
 		// An unsent charge of an earlier run, which some window no longer counts: it would pay for nothing.
@@ -195,7 +201,7 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	case err != nil:
 		return fmt.Errorf("charge: %w", err)
 	case !d.Granted:
-		return &SnoozeError{Until: r.now().Add(d.RetryAfter), Reason: refusal(f.Quota, d)}
+		return &SnoozeError{Until: d.At, Reason: refusal(f.Quota, d)}
 	}
 	late := time.Duration(0)
 	if !r.Due.IsZero() {
@@ -296,10 +302,8 @@ func (h *Handler) refusedByTarget(ctx context.Context, r *run, f Feed, a allocat
 	}
 	switch v.action {
 	case snooze:
-		if v.closes && f.Quota != "" {
-			if berr := h.limiter.Block(context.WithoutCancel(ctx), f.Quota, v.until, err.Error()); berr != nil {
-				log.Warn("could not close a quota", "quota", f.Quota, "error", berr)
-			}
+		if v.closes {
+			h.shut(ctx, f, src, v.until, err.Error(), log)
 		}
 		return &SnoozeError{Until: r.now().Add(v.until), Reason: err.Error()}
 	case fail:
@@ -308,6 +312,21 @@ func (h *Handler) refusedByTarget(ctx context.Context, r *run, f Feed, a allocat
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// shut closes what the target said "not now" for: the feed's quota, or where it
+// has none the target's host, for everybody.
+func (h *Handler) shut(ctx context.Context, f Feed, src source.Source, d time.Duration, why string, log *slog.Logger) {
+	ctx = context.WithoutCancel(ctx)
+	if f.Quota != "" {
+		if err := h.limiter.Block(ctx, f.Quota, d, why); err != nil {
+			log.Warn("could not close a quota", "quota", f.Quota, "error", err)
+		}
+		return
+	}
+	if err := h.leases.Block(ctx, hostName(src.Host()), d, why); err != nil {
+		log.Warn("could not close a host", "host", src.Host(), "error", err)
+	}
 }
 
 // unsend takes back that a request went out: it never left, so its charge is

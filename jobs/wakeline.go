@@ -27,13 +27,13 @@ func wakeLine(ctx context.Context, rdb redis.UniversalClient, l Limiter, quota s
 		return fmt.Errorf("jobs: read Redis's clock: %w", err)
 	}
 	pipe := rdb.Pipeline()
-	for _, w := range s.Waiters {
-		id, _, ok := strings.Cut(w.ID, "#")
+	for i, w := range s.Waiters {
+		id, ok := jobOf(w.ID)
 		if !ok {
 			continue // a script's charge, not a job's
 		}
 		for _, q := range queues {
-			pipe.ZAddXX(ctx, wakeKey(q), redis.Z{Score: float64(now.UnixMilli()), Member: id})
+			pipe.ZAddXX(ctx, wakeKey(q), redis.Z{Score: wakeScore(now) + float64(i)/1000, Member: id})
 		}
 	}
 	if pipe.Len() == 0 {
@@ -48,3 +48,9 @@ func wakeLine(ctx context.Context, rdb redis.UniversalClient, l Limiter, quota s
 // early is how much before its promise a grant has to come for the next in line
 // to be woken as well.
 const early = time.Second
+
+// jobOf is the job that charges or holds under a name; false for a script's.
+func jobOf(name string) (id string, ok bool) {
+	id, _, ok = strings.Cut(name, "#")
+	return id, ok
+}

@@ -21,16 +21,41 @@ var (
 )
 
 const (
-	wakeBatch = 200
+	// wakeHead is how many woken jobs stand at a queue's head at most.
+	wakeHead = 64
 	// wakeIdle is how long the waker sleeps at most: a promise made meanwhile
 	// by another process is found within it, and is rarely nearer.
 	wakeIdle = 200 * time.Millisecond
 	wakeMin  = 2 * time.Millisecond
 )
 
+// poke tells this process's wakers that a job has become due.
+type poke map[string]chan struct{}
+
+func newPoke() poke {
+	p := poke{}
+	for _, q := range queues {
+		p[q] = make(chan struct{}, 1)
+	}
+	return p
+}
+
+func (p poke) queue(name string) {
+	select {
+	case p[name] <- struct{}{}:
+	default:
+	}
+}
+
+func (p poke) all() {
+	for q := range p {
+		p.queue(q)
+	}
+}
+
 // wakeLoop releases snoozed jobs of one queue at their promised instants until
 // ctx ends. Every worker runs one; the script lets each job go once.
-func (w *Worker) wakeLoop(ctx context.Context, queue string) {
+func (s *shift) wakeLoop(ctx context.Context, queue string) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -38,10 +63,11 @@ func (w *Worker) wakeLoop(ctx context.Context, queue string) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+		case <-s.handler.poke[queue]:
 		}
-		wait, err := wakeDue(ctx, w.rdb, queue)
+		wait, err := wakeDue(ctx, s.rdb, queue)
 		if err != nil && ctx.Err() == nil {
-			w.faults.report("wake snoozed jobs", err)
+			s.faults.report("wake snoozed jobs", err)
 			wait = time.Second
 		}
 		timer.Reset(wait)
@@ -50,8 +76,8 @@ func (w *Worker) wakeLoop(ctx context.Context, queue string) {
 
 // wakeDue wakes what is due and answers when to ask again.
 func wakeDue(ctx context.Context, rdb redis.UniversalClient, queue string) (time.Duration, error) {
-	reply, err := wakeScript.Run(ctx, rdb, []string{wakeKey(queue), asynqRetry(queue), asynqScheduled(queue), asynqPending(queue)},
-		asynqTaskPrefix(queue), wakeBatch).Int64Slice()
+	reply, err := wakeScript.Run(ctx, rdb, []string{wakeKey(queue), asynqRetry(queue), asynqScheduled(queue), asynqPending(queue), wokenKey(queue)},
+		asynqTaskPrefix(queue), wakeHead).Int64Slice()
 	if err != nil {
 		return 0, fmt.Errorf("jobs: wake %q: %w", queue, err)
 	}
@@ -64,3 +90,6 @@ func wakeDue(ctx context.Context, rdb redis.UniversalClient, queue string) (time
 	}
 	return max(next, wakeMin), nil
 }
+
+// wakeScore is an instant in the wake set: ms since the epoch, to the microsecond.
+func wakeScore(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }

@@ -9,29 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	// pollIdle is how often an idle server asks for a task, and forwardEvery
-	// how often asynq moves delayed tasks: the waker is before it.
-	pollIdle     = 100 * time.Millisecond
-	forwardEvery = time.Second
-	// parkFor is how long asynq waits for parked handlers before it gives their
-	// tasks back.
-	parkFor = 50 * time.Millisecond
-	// sharedServers lifts asynq's pace: one server takes one task at a time.
-	sharedServers = 2
-	// stopMargin is for what comes after the time that running jobs have.
-	stopMargin = 10 * time.Second
-	// clockLimit is how far this machine's clock may be off Redis's: asynq's
-	// leases use local time.
-	clockLimit = 5 * time.Second
-)
-
-// Worker runs the asynq servers of one process, and what keeps their queues
-// whole: the waker, the reconciler, the listener for cancellations.
+// Worker takes jobs while this machine's clock and Redis's agree.
 type Worker struct {
 	handler *Handler
 	rdb     redis.UniversalClient
@@ -39,171 +20,108 @@ type Worker struct {
 	log     *slog.Logger
 	faults  *faultLog
 
-	servers []*asynq.Server
-	stop    context.CancelFunc
-	loops   sync.WaitGroup
-	once    sync.Once
+	clock     func() time.Time // this machine's; a test may give another
+	lookEvery time.Duration
+
+	mu    sync.Mutex
+	shift *shift // nil while no jobs are taken
+	why   error  // why none are
+
+	stop     context.CancelFunc
+	watching sync.WaitGroup
+	once     sync.Once
 }
+
+var errNotStarted = errors.New("jobs: the worker has not begun")
 
 // NewWorker makes a worker; it does no I/O.
 func NewWorker(cfg Config, h *Handler, rdb redis.UniversalClient, log *slog.Logger) *Worker {
-	return &Worker{handler: h, rdb: rdb, cfg: cfg, log: log, faults: &faultLog{log: log}}
+	return &Worker{
+		handler: h, rdb: rdb, cfg: cfg, log: log, faults: &faultLog{log: log},
+		clock: time.Now, lookEvery: clockEvery, why: errNotStarted,
+	}
 }
 
-// Start begins to take jobs.
+// Start begins to take jobs; with a clock that is wrong it begins when that is
+// right, and until then Ready says why not.
 func (w *Worker) Start(ctx context.Context) error {
-	if off, err := clockOffset(ctx, w.rdb); err != nil {
-		return fmt.Errorf("jobs: read Redis's clock: %w", err)
-	} else if off.Abs() > clockLimit {
-		return fmt.Errorf("jobs: this machine's clock is %s off Redis's; a worker takes jobs only within %s: set the clock (NTP)", off.Round(time.Millisecond), clockLimit)
+	off, _, err := clockOffset(ctx, w.rdb, w.clock)
+	if err != nil {
+		return err
 	}
-	slots := min(max(w.cfg.InteractiveSlots, 0), max(w.cfg.Concurrency-1, 0))
-	shared := max(w.cfg.Concurrency-slots, 1)
-	if slots > 0 {
-		w.servers = append(w.servers, w.server(slots, map[string]int{QueueInteractive: 1}))
-	}
-	n := min(sharedServers, shared)
-	for i := range n {
-		size := shared / n
-		if i < shared%n {
-			size++
-		}
-		w.servers = append(w.servers, w.server(size, map[string]int{QueueInteractive: 9, QueueScheduled: 1}))
-	}
-	// asynq looks for abandoned tasks as it starts, and archives those without a try left: ours come first.
-	for _, q := range queues {
-		if err := reconcileAll(ctx, w.rdb, q, w.log); err != nil {
+	if clockFits(off, true) {
+		if err := w.open(ctx); err != nil {
 			return err
 		}
+	} else {
+		w.why = &ClockError{off}
+		w.log.Error("worker takes no jobs until its clock is right", "error", w.why)
 	}
-	// While no worker was up, a limit may have been raised or a block lifted.
-	for _, name := range w.handler.catalog.quotas() {
-		if err := wakeLine(ctx, w.rdb, w.handler.limiter, name); err != nil {
-			w.log.Warn("could not wake the line of a quota", "quota", name, "error", err)
-		}
-	}
-	for i, s := range w.servers {
-		if err := s.Start(w.handler); err != nil {
-			for _, started := range w.servers[:i] {
-				started.Shutdown()
-			}
-			return fmt.Errorf("jobs: start asynq: %w", err)
-		}
-	}
-	loopCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	loop, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w.stop = stop
-	for _, q := range queues {
-		w.loops.Go(func() { w.wakeLoop(loopCtx, q) })
-		w.loops.Go(func() { w.reconcileLoop(loopCtx, q) })
-	}
-	w.loops.Go(func() { w.cancelLoop(loopCtx) })
-	w.log.Info("worker takes jobs", "concurrency", w.cfg.Concurrency, "interactive_slots", slots)
+	w.watching.Go(func() { w.watch(loop) })
 	return nil
-}
-
-func (w *Worker) server(concurrency int, queues map[string]int) *asynq.Server {
-	return asynq.NewServerFromRedisClient(w.rdb, asynq.Config{
-		Concurrency:              concurrency,
-		Queues:                   queues,
-		TaskCheckInterval:        pollIdle,
-		DelayedTaskCheckInterval: forwardEvery,
-		ShutdownTimeout:          parkFor,
-		IsFailure:                isFailure,
-		RetryDelayFunc:           func(_ int, err error, _ *asynq.Task) time.Duration { return retryDelay(err, time.Now()) },
-		Logger:                   asynqLog{w.log},
-		LogLevel:                 asynq.WarnLevel,
-	})
 }
 
 // Stop lets running jobs end within the configured time; what has not ended is
 // stopped, and only then goes back to its queue. It may be called twice.
 func (w *Worker) Stop(ctx context.Context) error {
 	var err error
-	w.once.Do(func() { err = w.shutdown(ctx) })
-	return err
-}
-
-func (w *Worker) shutdown(ctx context.Context) error {
-	if w.stop == nil {
-		return nil
-	}
-	for _, s := range w.servers {
-		s.Stop()
-	}
-	h := w.handler
-	grace, cancel := context.WithTimeout(ctx, w.cfg.Shutdown)
-	err := h.running.wait(grace)
-	cancel()
-	if err != nil {
-		w.log.Info("stopping the jobs that have not ended", "jobs", h.running.count(), "after", w.cfg.Shutdown)
-	}
-	// From here a handler that returns parks; asynq gives its task back.
-	h.running.interrupt()
-	w.stop()
-	last, cancel := context.WithTimeout(ctx, stopMargin)
-	defer cancel()
-	err = h.running.wait(last)
-	if err != nil {
-		err = fmt.Errorf("jobs: %d jobs did not obey their context", h.running.count())
-	}
-	var all sync.WaitGroup
-	for _, s := range w.servers {
-		all.Go(s.Shutdown)
-	}
-	ended := make(chan struct{})
-	go func() {
-		all.Wait()
-		w.loops.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-last.Done():
-		err = errors.Join(err, errors.New("jobs: Redis does not answer; the leases of unfinished jobs end by themselves"))
-	}
-	close(h.parked)
-	return err
-}
-
-// cancelLoop hears which running jobs a person cancels.
-func (w *Worker) cancelLoop(ctx context.Context) {
-	sub := w.rdb.Subscribe(ctx, cancelTopic)
-	defer sub.Close()
-	messages := sub.Channel()
-	for {
-		select {
-		case <-ctx.Done():
+	w.once.Do(func() {
+		if w.stop == nil {
 			return
-		case m, ok := <-messages:
-			if !ok {
-				return
-			}
-			w.handler.running.cancel(m.Payload)
 		}
-	}
+		w.stop()
+		w.watching.Wait()
+		err = w.close(ctx, errors.New("jobs: the worker has stopped"), w.cfg.Shutdown)
+	})
+	return err
 }
 
-// clockOffset is how far our clock is ahead of Redis's.
-func clockOffset(ctx context.Context, rdb redis.UniversalClient) (time.Duration, error) {
-	before := time.Now()
-	theirs, err := rdb.Time(ctx).Result()
-	if err != nil {
-		return 0, err
-	}
-	after := time.Now()
-	return before.Add(after.Sub(before) / 2).Sub(theirs), nil
-}
-
-// Ready says whether the worker may take jobs: Redis answers and the clocks agree.
-func (w *Worker) Ready(ctx context.Context) error {
-	off, err := clockOffset(ctx, w.rdb)
+// open begins to take jobs.
+func (w *Worker) open(ctx context.Context) error {
+	s, err := newShift(ctx, w)
 	if err != nil {
 		return err
 	}
-	if off.Abs() > clockLimit {
-		return fmt.Errorf("clock is %s off Redis's", off.Round(time.Millisecond))
-	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.shift, w.why = s, nil
 	return nil
+}
+
+// close takes no more jobs, because of why. Those that run have grace to end.
+func (w *Worker) close(ctx context.Context, why error, grace time.Duration) error {
+	w.mu.Lock()
+	s := w.shift
+	w.shift, w.why = nil, why
+	w.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return s.end(ctx, grace)
+}
+
+func (w *Worker) taking() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.shift != nil
+}
+
+// Ready says whether the worker takes jobs: it has begun, Redis answers and the
+// clocks agree. A *ClockError says that they do not.
+func (w *Worker) Ready(ctx context.Context) error {
+	w.mu.Lock()
+	why := w.why
+	w.mu.Unlock()
+	if why != nil {
+		return why
+	}
+	off, sharp, err := clockOffset(ctx, w.rdb, w.clock)
+	if err == nil && sharp && !clockFits(off, true) {
+		err = &ClockError{off}
+	}
+	return err
 }
 
 // faultLog logs the faults of a loop, one every few seconds.

@@ -15,7 +15,7 @@ type quotaCmd struct {
 	Show    quotaShowCmd    `cmd:"" help:"One quota with the line before it."`
 	Charge  quotaChargeCmd  `cmd:"" help:"Take units, as any script may that shares the budget. Refused: exit 75 and retry_after_ms."`
 	Refund  quotaRefundCmd  `cmd:"" help:"Give a charge's units back, or leave the line."`
-	Block   quotaBlockCmd   `cmd:"" help:"Close a quota for everybody for a time."`
+	Block   quotaBlockCmd   `cmd:"" help:"Close a quota, or host:HOST, for everybody for a time."`
 	Unblock quotaUnblockCmd `cmd:"" help:"Open it again."`
 }
 
@@ -119,8 +119,20 @@ func (c *quotaRefundCmd) Run(e *env) error {
 	})
 }
 
+// hostPrefix names a target's host where a quota is named: a host is closed by
+// the Retry-After of a target whose feed has no quota.
+const hostPrefix = "host:"
+
+// blocked is what a person calls that which is closed.
+func blocked(name string) string {
+	if host, ok := strings.CutPrefix(name, hostPrefix); ok {
+		return "host " + host
+	}
+	return "quota " + name
+}
+
 type quotaBlockCmd struct {
-	Name   string `arg:"" help:"The quota."`
+	Name   string `arg:"" help:"The quota, or host:HOST."`
 	For    string `required:"" help:"How long." placeholder:"DUR"`
 	Reason string `help:"Why, for those who look." default:"by hand"`
 }
@@ -131,7 +143,13 @@ func (c *quotaBlockCmd) Run(e *env) error {
 		return usageError("--for %s: a duration such as 10m or 1d is wanted", c.For)
 	}
 	return e.with(func(s *session) error {
-		if err := s.quotas.Block(s.ctx, c.Name, d, c.Reason); err != nil {
+		var err error
+		if host, ok := strings.CutPrefix(c.Name, hostPrefix); ok {
+			err = s.jobs.BlockHost(s.ctx, host, d, c.Reason)
+		} else {
+			err = s.quotas.Block(s.ctx, c.Name, d, c.Reason)
+		}
+		if err != nil {
 			return err
 		}
 		return c.show(s, time.Now().Add(d))
@@ -142,26 +160,29 @@ func (c *quotaBlockCmd) show(s *session, until time.Time) error {
 	if s.json {
 		return s.line(map[string]any{"name": c.Name, "blocked_until": until.UTC(), "reason": c.Reason})
 	}
-	fmt.Fprintf(s.out, "quota %s is closed until %s at least\n", c.Name, instant(&until, time.Now()))
+	fmt.Fprintf(s.out, "%s is closed until %s at least\n", blocked(c.Name), instant(&until, time.Now()))
 	return nil
 }
 
 type quotaUnblockCmd struct {
-	Name string `arg:"" help:"The quota."`
+	Name string `arg:"" help:"The quota, or host:HOST: one that a target's Retry-After closed."`
 }
 
 func (c *quotaUnblockCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
-		if err := s.quotas.Unblock(s.ctx, c.Name); err != nil {
-			return err
+		var err error
+		if host, ok := strings.CutPrefix(c.Name, hostPrefix); ok {
+			err = s.jobs.UnblockHost(s.ctx, host)
+		} else if err = s.quotas.Unblock(s.ctx, c.Name); err == nil {
+			err = s.jobs.WakeLine(s.ctx, c.Name)
 		}
-		if err := s.jobs.WakeLine(s.ctx, c.Name); err != nil {
+		if err != nil {
 			return err
 		}
 		if e.json {
 			return e.line(map[string]any{"name": c.Name, "blocked_until": nil})
 		}
-		fmt.Fprintf(e.out, "quota %s is open\n", c.Name)
+		fmt.Fprintf(e.out, "%s is open\n", blocked(c.Name))
 		return nil
 	})
 }

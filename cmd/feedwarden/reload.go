@@ -239,6 +239,8 @@ func needRestart(running, s settings) []string {
 		{"worker.shutdown", running.jobs.Shutdown, s.jobs.Shutdown},
 		{"queues", running.jobs.QueueLimits, s.jobs.QueueLimits},
 		{"fetch", running.fetch, s.fetch},
+		{"fetch.per_host", running.jobs.PerHost, s.jobs.PerHost},
+		{"fetch.per_source", running.jobs.PerSource, s.jobs.PerSource},
 	} {
 		if !reflect.DeepEqual(k.old, k.now) {
 			keys = append(keys, k.key)

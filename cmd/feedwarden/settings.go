@@ -86,9 +86,17 @@ func listPaths(f *config.File) map[string]string {
 }
 
 func jobsConfig(f *config.File) jobs.Config {
+	running := map[string]int64{}
+	for _, q := range f.Quotas {
+		running[q.Name] = int64(q.Running)
+	}
 	c := jobs.Config{
 		QueueLimits: map[string]int64{}, Concurrency: f.Worker.Concurrency, InteractiveSlots: f.Worker.InteractiveSlots,
 		Shutdown: f.Worker.Shutdown, FetchTimeout: f.Fetch.Timeout,
+		PerHost: jobs.PerHost{Delay: f.Fetch.PerHost.Delay, Running: int64(f.Fetch.PerHost.Running)}, PerSource: map[string]int64{},
+	}
+	for kind, n := range f.Fetch.PerSource {
+		c.PerSource[kind] = int64(n)
 	}
 	for name, q := range f.Queues {
 		c.QueueLimits[name] = q.Limit
@@ -97,7 +105,7 @@ func jobsConfig(f *config.File) jobs.Config {
 		c.Feeds = append(c.Feeds, jobs.Feed{
 			Name:   e.Name,
 			Source: e.SourceConfig(),
-			Quota:  e.Quota, Cost: e.Cost, Pool: e.Pool, Attempts: e.Attempts, MaxSnooze: e.MaxSnooze, Expires: e.Expires,
+			Quota:  e.Quota, Cost: e.Cost, QuotaRunning: running[e.Quota], Pool: e.Pool, Attempts: e.Attempts, MaxSnooze: e.MaxSnooze, Expires: e.Expires,
 			History: e.History, TTL: e.TTL, Schedule: e.Schedule, Timezone: e.Timezone,
 		})
 	}

@@ -100,6 +100,13 @@ func (c FetchConfig) display() yaml.MapSlice {
 	o.set("allow_private", c.AllowPrivate)
 	o.set("allow_hosts", orNone(c.AllowHosts))
 	o.set("per_host", yaml.MapSlice{{Key: "delay", Value: units.FormatDuration(c.PerHost.Delay)}, {Key: "running", Value: c.PerHost.Running}})
+	if len(c.PerSource) > 0 {
+		var kinds yaml.MapSlice
+		for _, kind := range slices.Sorted(maps.Keys(c.PerSource)) {
+			kinds = append(kinds, yaml.MapItem{Key: kind, Value: c.PerSource[kind]})
+		}
+		o.set("per_source", kinds)
+	}
 	o.set("robots", c.Robots)
 	return o.done()
 }

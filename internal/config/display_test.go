@@ -17,7 +17,7 @@ quotas:
   c: {preset: youtube-2026-06, reserve: 500}
 pools:
   p: {policy: sticky, start: 12, require: {https: true, max_latency: 1500ms}, list: /tmp/x.txt, quarantine: {base: 2h, blame_target_above: 1}}
-fetch: {allow_hosts: ["*.example.org"], max_body: 1000KB, per_host: {delay: 1s}}
+fetch: {allow_hosts: ["*.example.org"], max_body: 1000KB, per_host: {delay: 1s}, per_source: {youtube: 4, json: 2}}
 feeds:
   one:
     source: syndication

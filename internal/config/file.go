@@ -60,6 +60,7 @@ type FetchConfig struct {
 	AllowPrivate bool
 	AllowHosts   []string // empty: all
 	PerHost      PerHost
+	PerSource    map[string]int // jobs of a source at a time, by its kind; absent: no limit
 	Robots       bool
 }
 

@@ -174,8 +174,24 @@ func (d *decoder) fetch(n *node, to *FetchConfig, at Pos) {
 	perHost.duration("delay", &to.PerHost.Delay, 0)
 	whole(perHost, "running", &to.PerHost.Running, 1, 10_000)
 	perHost.done(nil)
+	d.perSource(f, p.key("per_source"), to)
 	f.flag("robots", &to.Robots)
 	f.done(nil)
+}
+
+// perSource reads how many jobs of each kind of source may run at a time.
+func (d *decoder) perSource(f *fields, p path, to *FetchConfig) {
+	kinds := d.section(f.node("per_source"), p, f.pos("per_source"))
+	for _, s := range sourceKeys {
+		var n int
+		if s.name != "push" && whole(kinds, s.name, &n, 1, 10_000) != nil && n > 0 {
+			if to.PerSource == nil {
+				to.PerSource = map[string]int{}
+			}
+			to.PerSource[s.name] = n
+		}
+	}
+	kinds.done(nil)
 }
 
 // item reads one text of a list.

@@ -8,8 +8,13 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// waitMost is how long a run may wait inside its handler in all.
-const waitMost = time.Second
+const (
+	// waitMost is how long a run may wait inside its handler in all.
+	waitMost = time.Second
+	// waitLeast and waitsMost keep a run from asking again and again.
+	waitLeast = 20 * time.Millisecond
+	waitsMost = 4
+)
 
 // bay is the slots of the servers that serve the same queues. A run may wait
 // in one for a moment, as long as no other due job needs its slot: while one
@@ -79,8 +84,8 @@ func (d docked) ProcessTask(ctx context.Context, t *asynq.Task) error {
 // wait lets a run wait until an instant, where that is near and its slot is
 // not needed. False: it has not waited, or not long enough.
 func (r *run) wait(ctx context.Context, until time.Time) bool {
-	d := until.Sub(r.now())
-	if r.bay == nil || r.waited+max(d, 0) > waitMost {
+	d := max(until.Sub(r.now()), waitLeast)
+	if r.bay == nil || r.waits == waitsMost || r.waited+d > waitMost {
 		return false
 	}
 	begun := time.Now()

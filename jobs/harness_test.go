@@ -159,7 +159,12 @@ func (w *world) handler() *Handler {
 // work starts a worker that ends with the test.
 func (w *world) work() *Worker {
 	w.t.Helper()
-	worker := NewWorker(w.cfg, w.handler(), w.rdb, w.log)
+	return w.start(NewWorker(w.cfg, w.handler(), w.rdb, w.log))
+}
+
+// start starts a worker that ends with the test.
+func (w *world) start(worker *Worker) *Worker {
+	w.t.Helper()
 	if err := worker.Start(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}

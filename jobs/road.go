@@ -201,7 +201,7 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	case err != nil:
 		return fmt.Errorf("charge: %w", err)
 	case !d.Granted:
-		return &SnoozeError{Until: d.At, Reason: refusal(f.Quota, d)}
+		return &SnoozeError{Until: d.At.Add(allowance(d)), Reason: refusal(f.Quota, d)}
 	}
 	late := time.Duration(0)
 	if !r.Due.IsZero() {
@@ -225,6 +225,26 @@ func outlived(d quota.Decision, now time.Time) bool {
 	}
 	return false
 }
+
+// allowance is how long after its promise a refused job asks again. Who waits
+// longer than a window waits for others that wait themselves, and is promised an
+// instant that counts on each of them to come in time; they come a moment late, so
+// it would ask in vain. It is nothing for those who wait for what is charged
+// already, and at most 2 % of the wait.
+func allowance(d quota.Decision) time.Duration {
+	if d.Reason == quota.ReasonBlocked || len(d.Windows) == 0 {
+		return 0
+	}
+	least := d.RetryAfter
+	for _, w := range d.Windows {
+		turns := d.RetryAfter / w.Per // that the window has before this one's
+		least = min(least, turns*min(w.Per/50, turnLate))
+	}
+	return least
+}
+
+// turnLate is how much later each turn of a window comes than it could, at most.
+const turnLate = 150 * time.Millisecond
 
 // refusal says in a line why a quota refused.
 func refusal(name string, d quota.Decision) string {

@@ -14,7 +14,7 @@ import (
 const (
 	// pollIdle is how often an idle server asks for a task, and forwardEvery
 	// how often asynq moves delayed tasks: the waker is before it.
-	pollIdle     = 100 * time.Millisecond
+	pollIdle     = 50 * time.Millisecond
 	forwardEvery = time.Second
 	// parkFor is how long asynq waits for parked handlers before it gives their
 	// tasks back.

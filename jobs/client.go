@@ -178,7 +178,7 @@ func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
 	}
 	if j.State == Scheduled {
 		if err := c.rdb.ZAdd(ctx, wakeKey(queue), redis.Z{Score: wakeScore(s.At), Member: s.ID}).Err(); err != nil {
-			c.log.Warn("could not note a job's exact instant; it comes up to two seconds later", "job", s.ID, "error", err)
+			c.log.Warn("could not note a job's exact instant; it comes some seconds later", "job", s.ID, "error", err)
 		}
 	}
 	return j, nil

@@ -105,7 +105,7 @@ func (h *Handler) replace(ctx context.Context, r *run, log *slog.Logger, at time
 		return err
 	}
 	if err := h.rdb.ZAdd(ctx, wakeKey(r.Queue), redis.Z{Score: wakeScore(at), Member: id}).Err(); err != nil {
-		log.Warn("could not note a copy's exact instant; it comes up to two seconds later", "copy", id, "error", err)
+		log.Warn("could not note a copy's exact instant; it comes some seconds later", "copy", id, "error", err)
 	}
 	log.Info("job goes on as a copy: its own task has no try left", "copy", id)
 	return nil

@@ -31,9 +31,9 @@ func (e *retryError) Unwrap() error { return e.err }
 const minSnooze = 100 * time.Millisecond
 
 // fallback is how long after the promised instant asynq's own forwarder would
-// release a job whose waker is gone: its scores are whole seconds, rounded
-// down, so a second more is added and it is never early.
-const fallback = 2 * time.Second
+// release a job whose waker is gone. Its scores are whole seconds, rounded down,
+// and it goes by its machine's clock: so much is added that it is never early.
+const fallback = clockLimit + 2*time.Second
 
 // retryDelay tells asynq when to release a task: for a snooze somewhat after
 // the promised instant, since the waker, which is exact, comes first.
@@ -48,7 +48,7 @@ func retryDelay(err error, now time.Time) time.Duration {
 	}
 	var r *retryError
 	if errors.As(err, &r) {
-		return max(r.at.Sub(now), 0) + time.Second
+		return max(r.at.Sub(now), 0) + fallback
 	}
 	return 5 * time.Second
 }

@@ -23,13 +23,14 @@ import (
 // Server is one redis-server process on a unix socket and, where Addr says so,
 // on a TCP port too.
 type Server struct {
-	dir  string
-	addr string // host:port, "" when only the socket is served
-	conf string // a Sentinel's configuration file, "" for all others
-	args []string
-	env  []string // beside this process's own
-	cmd  *exec.Cmd
-	done chan struct{}
+	dir   string
+	addr  string // host:port, "" when only the socket is served
+	conf  string // a Sentinel's configuration file, "" for all others
+	args  []string
+	env   []string // beside this process's own
+	clock string   // the file that says how far its clock is off, "" for none
+	cmd   *exec.Cmd
+	done  chan struct{}
 }
 
 // Socket is the server's unix socket; the path stays the same over restarts.

@@ -29,20 +29,23 @@ func TestTCPSurvivesARestart(t *testing.T) {
 	}
 }
 
-func TestAClockThatIsBehind(t *testing.T) {
+func TestAClockThatIsBehindAndSteps(t *testing.T) {
 	t.Parallel()
 	s := testredis.OffClock(t, -5*time.Second)
 	rdb := s.Client()
 	defer rdb.Close()
 	ctx := context.Background()
-	sent := time.Now()
-	told, err := rdb.Eval(ctx, "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)", nil).Int64()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, late := time.UnixMilli(told).Add(5*time.Second), time.Now()
-	if got.Before(sent.Add(-time.Second)) || got.After(late.Add(time.Second)) {
-		t.Errorf("5 s behind it says %s, between %s and %s", got, sent, late)
+	for _, offset := range []time.Duration{-5 * time.Second, 5 * time.Minute, 0} {
+		s.SetClock(t, offset)
+		sent := time.Now()
+		told, err := rdb.Eval(ctx, "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)", nil).Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, late := time.UnixMilli(told).Add(-offset), time.Now()
+		if got.Before(sent.Add(-time.Second)) || got.After(late.Add(time.Second)) {
+			t.Errorf("%s off it says %s, between %s and %s", offset, got, sent, late)
+		}
 	}
 }
 

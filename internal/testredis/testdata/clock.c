@@ -1,21 +1,29 @@
 /* A preload that gives a server another wall clock: real time and
- * TESTREDIS_CLOCK_NS nanoseconds. It calls the kernel itself and takes no
- * memory, so it works beside any allocator. Monotonic clocks stay as they are. */
+ * as many nanoseconds as the 8 bytes of the file TESTREDIS_CLOCK say, read each
+ * time. It calls the kernel itself and takes no memory of the allocator's, so it
+ * works beside any. Monotonic clocks stay as they are. */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 static long long offset(void) {
-  static volatile int known;
-  static volatile long long ns;
-  if (!known) {
-    const char *text = getenv("TESTREDIS_CLOCK_NS");
-    ns = text ? atoll(text) : 0;
-    known = 1;
+  static volatile long long *volatile ns;
+  if (!ns) {
+    const char *path = getenv("TESTREDIS_CLOCK");
+    long fd = path ? syscall(SYS_openat, AT_FDCWD, path, O_RDONLY) : -1;
+    if (fd < 0)
+      return 0;
+    long at = syscall(SYS_mmap, 0, sizeof *ns, PROT_READ, MAP_SHARED, fd, 0);
+    syscall(SYS_close, fd);
+    if (at < 0 && at > -4096)
+      return 0;
+    ns = (volatile long long *)at;
   }
-  return ns;
+  return *ns;
 }
 
 int clock_gettime(clockid_t id, struct timespec *t) {

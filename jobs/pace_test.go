@@ -238,7 +238,7 @@ func TestHeavyJobsWaitNoLongerThanTheirPlaceSaysWhateverComes(t *testing.T) {
 		waited++
 		over := a.granted.Sub(a.promised)
 		worst = max(worst, over)
-		if wait := a.promised.Sub(a.asked); over > late+late*time.Duration(wait/per) {
+		if wait := a.promised.Sub(a.asked); over > late*(1+wait/per) {
 			t.Errorf("%s was to wait %s, and waited %s longer", a.id, wait, over)
 		}
 	}

@@ -1,14 +1,19 @@
-# Targets: test (everything that CI asks for), unit, lint, bench, demo, build, soak.
+# Targets: test (everything that CI asks for), unit, pace, lint, bench, demo, build, soak.
 
 GO          ?= go
 GOLANGCI    ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 TESTTIMEOUT ?= 12m
 
-.PHONY: test unit lint deps bench demo build soak fuzz clean
+.PHONY: test unit pace lint deps bench demo build soak fuzz clean
 
 test: deps lint
 	$(GO) vet ./...
 	$(GO) test -race -timeout $(TESTTIMEOUT) ./...
+	$(MAKE) pace
+
+# The pace of crowds, which the race detector would slow.
+pace:
+	$(GO) test -run 'Thousand|Hundred|Heavy|Delay' ./jobs
 
 # The same tests again without the checks around them.
 unit:

@@ -202,10 +202,10 @@ func TestFourThousandJobsOnAThousandPerTenSeconds(t *testing.T) {
 		t.Errorf("runs a job: median %.1f, mean %.2f; want at most 2.1 and 2.5", median, mean)
 	}
 	// Those that run at the same time, or stand at the queue's head, can overtake each other.
-	if most := 2*w.cfg.Concurrency + wakeHead; far > most {
+	if most := 2*w.cfg.Concurrency + wakeHead; paced && far > most {
 		t.Errorf("one was overtaken by %d that asked after it, want at most %d", far, most)
 	}
-	if took < least || took > least*11/10 {
+	if took < least || paced && took > least*11/10 {
 		t.Errorf("took %s, want from %s to a tenth more", took, least)
 	}
 }
@@ -238,7 +238,7 @@ func TestHeavyJobsWaitNoLongerThanTheirPlaceSaysWhateverComes(t *testing.T) {
 		waited++
 		over := a.granted.Sub(a.promised)
 		worst = max(worst, over)
-		if wait := a.promised.Sub(a.asked); over > late*(1+wait/per) {
+		if wait := a.promised.Sub(a.asked); paced && over > late*(1+wait/per) {
 			t.Errorf("%s was to wait %s, and waited %s longer", a.id, wait, over)
 		}
 	}
@@ -285,7 +285,7 @@ func TestFiveHundredJobsOnFiftyPerSecond(t *testing.T) {
 	ideal, took := (jobs/limit-1)*per, ended.Sub(begun)
 	back, far := disorder(all)
 	t.Logf("%s, ideally %s: %.0f %%; %.2f runs a job; %d overtaken, by %d places at most", took, ideal, 100*ideal.Seconds()/took.Seconds(), float64(sum)/jobs, back, far)
-	if took > ideal*10/8 {
-		t.Errorf("took %s, want 80 %% of the ideal pace: %s", took, ideal*10/8)
+	if took < ideal || paced && took > ideal*10/8 {
+		t.Errorf("took %s, want 80 %% of the ideal pace: from %s to %s", took, ideal, ideal*10/8)
 	}
 }

@@ -86,7 +86,7 @@ type run struct {
 	waited   time.Duration   // inside its handler
 	waits    int
 	resumed  bool      // pages of an earlier run were kept
-	BeganUS  int64     // Redis's clock when the run began, µs
+	BeganUS  int64     // Redis's clock at a moment of the run, µs
 	local    time.Time // ours at the same moment
 	Head     feed.Head
 }
@@ -94,6 +94,14 @@ type run struct {
 // now is Redis's clock, carried on by our monotonic one.
 func (r *run) now() time.Time {
 	return time.UnixMicro(r.BeganUS).Add(time.Since(r.local)).UTC()
+}
+
+// anchor sets the run's clock by a later answer: what Redis said, and when it was
+// asked. Both are ahead of Redis by what the answer took; the nearer one counts.
+func (r *run) anchor(us int64, asked time.Time) {
+	if time.UnixMicro(us).Add(time.Since(asked)).Before(r.now()) {
+		r.BeganUS, r.local = us, asked
+	}
 }
 
 // chargeID names the job's next request to the quota: an unsent one keeps its
@@ -181,6 +189,7 @@ func fromMillis(n int64) time.Time {
 // clock, which orders the versions that fetches make.
 func (h *Handler) markSent(ctx context.Context, r *run) (time.Time, error) {
 	var b luarun.Batch
+	asked := time.Now()
 	i := b.Script(sentScript, []string{recordKey(r.ID)}, r.token, r.Sent+1)
 	h.store.HoldInto(&b, r.Key, r.ID, h.holdFor())
 	cmds, err := h.desk.Do(ctx, &b)
@@ -202,6 +211,7 @@ func (h *Handler) markSent(ctx context.Context, r *run) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("jobs: mark %q sent: unexpected reply %q", r.ID, reply)
 	}
 	r.Sent++
+	r.anchor(us, asked)
 	return time.UnixMicro(us).UTC(), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"feedwarden/internal/demo"
 )
@@ -276,4 +277,39 @@ func TestCommandsThatAreNotBuiltSaySo(t *testing.T) {
 			t.Errorf("%v: exit %d %s", args, code, errOut)
 		}
 	}
+}
+
+func TestHostIsClosedAndOpenedByHandForFeedsWithoutAQuota(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, demo.Options{})
+	p.write(`
+redis: {url: "REDIS"}
+fetch: {allow_private: true}
+feeds:
+  news: {source: syndication, url: FEED}
+`)
+	host := strings.Split(strings.TrimPrefix(p.upstream.FeedURL(), "http://"), "/")[0]
+	out, errOut, code := p.run("", "quota", "block", "host:"+host, "--for", "1h", "--reason", "they asked us to wait")
+	if code != 0 || !contains(out, `"name":"host:`+host) {
+		t.Fatalf("block: %d %s%s", code, out, errOut)
+	}
+	p.start("worker")
+	if out, errOut, code = p.run("", "enqueue", "news", "--id", "waits"); code != 0 {
+		t.Fatalf("enqueue: %d %s%s", code, out, errOut)
+	}
+	job := func(state, says string) {
+		t.Helper()
+		eventually(t, 30*time.Second, func() string {
+			out, errOut, _ := p.run("", "jobs", "get", "waits")
+			if !contains(out, `"state":"`+state+`"`) || !contains(out, says) {
+				return out + errOut
+			}
+			return ""
+		})
+	}
+	job("snoozed", "they asked us to wait")
+	if out, errOut, code = p.run("", "quota", "unblock", "host:"+host); code != 0 {
+		t.Fatalf("unblock: %d %s%s", code, out, errOut)
+	}
+	job("done", "")
 }

@@ -44,6 +44,10 @@ func (g *gate) Close() error {
 	g.mu.Lock()
 	g.closed = true
 	err := g.listener.Close()
+	// Whoever a fault holds is let go.
+	g.fault = NoFault
+	close(g.change)
+	g.change = make(chan struct{})
 	g.mu.Unlock()
 	if errors.Is(err, net.ErrClosed) {
 		err = nil

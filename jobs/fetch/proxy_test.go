@@ -133,6 +133,21 @@ func TestEndpointWithoutURLIsNotDirect(t *testing.T) {
 	get(t, open(t, tg.config), tg.http.URL, Via{ID: "direct"})
 }
 
+// A list can only hold public addresses; what a name stands for is seen when it is dialled.
+func TestPublicPoolsReachNoPrivateProxyByName(t *testing.T) {
+	tg := newTargets(t)
+	p := httpProxy(t, faultkit.Options{})
+	_, port, _ := strings.Cut(p.Addr(), ":")
+	named := &url.URL{Scheme: "http", Host: "localhost:" + port}
+	c := open(t, tg.config)
+	get(t, c, tg.http.URL, Via{ID: "p", Proxy: named})
+	_, err := c.Do(t.Context(), Request{URL: tg.http.URL}, Via{ID: "p", Proxy: named, PublicOnly: true})
+	wantKind(t, err, KindConnect)
+	if n := p.Stats().Connections; n != 1 {
+		t.Errorf("the proxy saw %d connections", n)
+	}
+}
+
 func TestProxiesThatCannotBeSpokenTo(t *testing.T) {
 	for _, p := range []string{"socks4://127.0.0.1:1080", "ftp://127.0.0.1:21", "//127.0.0.1:8080", "http://", "socks5://" + strings.Repeat("u", 300) + ":p@127.0.0.1:1080"} {
 		_, err := open(t, Config{}).Do(t.Context(), Request{URL: "http://127.0.0.1:1/"}, Via{ID: "p", Proxy: must(url.Parse(p))})

@@ -121,3 +121,11 @@ func backoff(n int, spread float64) time.Duration {
 	d := float64(backoffBase) * math.Pow(2, float64(max(n, 1)-1))
 	return time.Duration(min(d, float64(backoffMax)) * (1 + spread/4))
 }
+
+// HealthOf is what a failed fetch says of the endpoint that carried it.
+func HealthOf(k fetch.Kind) allocation.Outcome {
+	if r, ok := fetchRules[k]; ok {
+		return r.health
+	}
+	return allocation.Cancelled
+}

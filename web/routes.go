@@ -1,6 +1,10 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+
+	"feedwarden/jobs/probe"
+)
 
 // route is one method on one path.
 type route struct {
@@ -59,6 +63,7 @@ func routes(s *Server, metrics http.Handler) []route {
 		{get, "/metrics", Read, "", metrics.ServeHTTP},
 		{get, "/healthz", "", jsonType, s.healthz},
 		{get, "/readyz", "", jsonType, s.readyz},
+		{get, probe.Path, "", "", s.judge},
 	}
 }
 

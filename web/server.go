@@ -13,6 +13,7 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/time/rate"
 
 	"feedwarden/allocation"
 	"feedwarden/jobs"
@@ -64,7 +65,9 @@ type Server struct {
 	monitor *monitor
 	shots   *snapshots
 	bulk    chan struct{} // a slot for each request of many jobs
-	handler http.Handler
+	// judgePace bounds what the judge answers.
+	judgePace *rate.Limiter
+	handler   http.Handler
 
 	mu       sync.Mutex
 	http     *http.Server
@@ -87,7 +90,7 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 	}
 	s := &Server{
 		p: p, log: p.Log, access: newAccess(cfg.Tokens), hosts: newHosts(cfg), pace: pc,
-		bulk: make(chan struct{}, bulkAtOnce), died: make(chan error, 1),
+		bulk: make(chan struct{}, bulkAtOnce), died: make(chan error, 1), judgePace: newJudgePace(),
 	}
 	cfg.Tokens = nil // from here on only their hashes are known
 	s.cfg = cfg

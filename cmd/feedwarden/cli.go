@@ -27,7 +27,7 @@ type CLI struct {
 	Jobs      jobsCmd      `cmd:"" group:"Look and act:" help:"List, get, cancel jobs."`
 	Feeds     feedsCmd     `cmd:"" group:"Look and act:" help:"List feeds; print their content."`
 	Quota     quotaCmd     `cmd:"" group:"Look and act:" help:"Show, charge, refund, block quotas."`
-	Proxies   proxiesCmd   `cmd:"" group:"Look and act:" help:"List, import, take, report, quarantine proxies."`
+	Proxies   proxiesCmd   `cmd:"" group:"Look and act:" help:"List, import, check, take, report, quarantine proxies."`
 	Schedules schedulesCmd `cmd:"" group:"Look and act:" help:"List, pause, trigger schedules; the next instants of an expression."`
 
 	Version    versionCmd    `cmd:"" group:"Other:" help:"Print the version."`
@@ -74,7 +74,7 @@ func notBuilt(args []string) string {
 		}
 	}
 	call := strings.Join(words[:min(len(words), 2)], " ")
-	for _, c := range []string{"try", "doctor", "feeds put", "feeds diff", "feeds warm", "proxies check"} {
+	for _, c := range []string{"try", "doctor", "feeds put", "feeds diff", "feeds warm"} {
 		if call == c || (!strings.Contains(c, " ") && strings.HasPrefix(call+" ", c+" ")) {
 			return c
 		}

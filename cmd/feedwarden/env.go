@@ -40,8 +40,15 @@ func (e *env) configure(c *CLI) {
 	tty, width := terminal(e.out)
 	e.json = c.JSON || !tty
 	e.width = width
-	e.colour = tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	e.colour = fancy(e.out)
 	e.log = newLogger(e.errOut, c.LogFormat, c.LogLevel)
+}
+
+// fancy says that colours and progress may be written: to a terminal, for
+// somebody who has not asked for plain text.
+func fancy(w io.Writer) bool {
+	tty, _ := terminal(w)
+	return tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 func terminal(w io.Writer) (bool, int) {

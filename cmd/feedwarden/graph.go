@@ -44,12 +44,13 @@ func graph(s settings, log *slog.Logger, r roles) fx.Option {
 		fx.StartTimeout(90 * time.Second),
 		fx.StopTimeout(jobs.StopTimeout(s.jobs)),
 		scheduler.Module,
+		upkeep,
 		fx.Provide(newSchedules, enqueuer),
 	}
 	// One Invoke: what runs. Its order is that of the start; the stop is the other way round.
 	var run any
 	if r.worker {
-		opts = append(opts, jobs.WorkerModule)
+		opts = append(opts, jobs.WorkerModule, fx.Provide(newKeeper))
 	}
 	if r.web {
 		opts = append(opts, web.Module, fx.Provide(
@@ -61,17 +62,17 @@ func graph(s settings, log *slog.Logger, r roles) fx.Option {
 	}
 	switch r {
 	case allRoles:
-		run = func(*importer, *jobs.Worker, *scheduler.Runner, *web.Server, *reloader) {}
+		run = func(*asker, *jobs.Worker, *jobs.Keeper, *scheduler.Runner, *web.Server, *reloader) {}
 	case roles{web: true}:
 		run = func(*web.Server, *reloader) {}
 	case roles{worker: true}:
-		run = func(*importer, *jobs.Worker, *reloader) {}
+		run = func(*asker, *jobs.Worker, *jobs.Keeper, *reloader) {}
 	case roles{scheduler: true}:
-		run = func(*importer, *scheduler.Runner, *reloader) {}
+		run = func(*asker, *scheduler.Runner, *reloader) {}
 	default:
 		return fx.Error(fmt.Errorf("no such roles: %+v", r))
 	}
-	opts = append(opts, fx.Provide(newLists, newImporter, newReloader), fx.Invoke(run))
+	opts = append(opts, fx.Provide(newLists, newImporter, newAsker, newReloader), fx.Invoke(run))
 	return fx.Options(opts...)
 }
 

@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/fx"
 
 	"feedwarden/allocation"
+	"feedwarden/jobs/probe"
 )
-
-// listSource names the list of the config to a pool. It is the same whatever the
-// file is called, so that a renamed one takes the place of the old.
-const listSource = "list"
 
 // listEvery is how often the files of lists are looked at.
 const listEvery = time.Second
@@ -40,13 +38,7 @@ func (l *lists) set(paths map[string]string) {
 func (l *lists) files() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := map[string]string{}
-	for pool, path := range l.paths {
-		if !strings.HasPrefix(path, "http://") && !strings.HasPrefix(path, "https://") {
-			out[pool] = path
-		}
-	}
-	return out
+	return maps.Clone(l.paths)
 }
 
 // steady tells when a file has changed and has then stayed as it is for one look:
@@ -70,13 +62,14 @@ func (s *steady) look(now stamp) bool {
 type importer struct {
 	pools *allocation.Pools
 	lists *lists
+	rdb   redis.UniversalClient
 	log   *slog.Logger
 	seen  map[string]*steady // by pool
 	stop  context.CancelFunc
 }
 
-func newImporter(lc fx.Lifecycle, l *lists, p *allocation.Pools, log *slog.Logger) *importer {
-	i := &importer{pools: p, lists: l, log: log, seen: map[string]*steady{}}
+func newImporter(lc fx.Lifecycle, l *lists, p *allocation.Pools, rdb redis.UniversalClient, log *slog.Logger) *importer {
+	i := &importer{pools: p, lists: l, rdb: rdb, log: log, seen: map[string]*steady{}}
 	done := make(chan struct{})
 	lc.Append(fx.StartStopHook(
 		func(start context.Context) error {
@@ -151,7 +144,7 @@ func (i *importer) follow(ctx context.Context, pool, path string) error {
 		return err
 	}
 	defer f.Close()
-	res, err := i.pools.Sync(ctx, pool, listSource, f, func(line int, err error) {
+	res, err := i.pools.Sync(ctx, pool, probe.ListSource, f, func(line int, err error) {
 		i.log.Warn("a line of a proxy list was rejected", "pool", pool, "file", path, "line", line, "error", err)
 	})
 	if errors.Is(err, allocation.ErrOvertaken) {
@@ -162,7 +155,7 @@ func (i *importer) follow(ctx context.Context, pool, path string) error {
 	}
 	i.log.Info("proxy list taken over", "pool", pool, "file", path, "accepted", res.Accepted, "duplicates", res.Duplicates,
 		"rejected", res.Rejected, "retired", res.Retired)
-	return nil
+	return checkNew(ctx, i.pools, i.rdb, pool, res.Accepted)
 }
 
 // fitPool applies a pool's requirement to those who were judged before it was as it is.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"feedwarden/internal/demo"
+	"feedwarden/internal/faultkit"
 	"feedwarden/internal/testredis"
 )
 
@@ -266,38 +268,14 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// answers waits until something listens on a port.
-func answers(t *testing.T, port int) {
-	t.Helper()
-	eventually(t, 20*time.Second, func() string {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			return err.Error()
-		}
-		_ = c.Close()
-		return ""
-	})
-}
-
 // tinyproxy starts Debian's, and answers its URL.
 func tinyproxy(t *testing.T) string {
 	t.Helper()
-	port := freePort(t)
-	conf := filepath.Join(t.TempDir(), "tinyproxy.conf")
-	text := fmt.Sprintf("Port %d\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\nAllow 127.0.0.1\n", port)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	start(t, "tinyproxy", "-d", "-c", conf)
-	answers(t, port)
-	return fmt.Sprintf("http://127.0.0.1:%d", port)
+	return faultkit.Tinyproxy(t, nil).String()
 }
 
 // microsocks starts Debian's, with a password, and answers its URL.
 func microsocks(t *testing.T) string {
 	t.Helper()
-	port := freePort(t)
-	start(t, "microsocks", "-i", "127.0.0.1", "-p", fmt.Sprint(port), "-u", "user", "-P", "canary-proxy-pass")
-	answers(t, port)
-	return fmt.Sprintf("socks5://user:canary-proxy-pass@127.0.0.1:%d", port)
+	return faultkit.Microsocks(t, url.UserPassword("user", "canary-proxy-pass")).String()
 }

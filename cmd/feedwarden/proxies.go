@@ -17,6 +17,7 @@ import (
 type proxiesCmd struct {
 	List       proxiesListCmd       `cmd:"" help:"A pool's endpoints: health, counts. No password."`
 	Import     proxiesImportCmd     `cmd:"" help:"Add the endpoints of a list. A bad line is told of and left out."`
+	Check      proxiesCheckCmd      `cmd:"" help:"Ask a judge through the endpoints: do they work, do they alter or reveal, by which address do they leave."`
 	Take       proxiesTakeCmd       `cmd:"" help:"Pick an endpoint by the pool's policy, counted; prints its URL with its password."`
 	Report     proxiesReportCmd     `cmd:"" help:"Say what came of a take."`
 	Quarantine proxiesQuarantineCmd `cmd:"" help:"Leave an endpoint out for a time."`
@@ -25,11 +26,16 @@ type proxiesCmd struct {
 }
 
 type proxiesListCmd struct {
-	Pool string `arg:"" help:"The pool."`
+	Pool  string `arg:"" help:"The pool."`
+	Exits bool   `help:"By exit: which endpoints share one, which rotate over several."`
 }
 
 func (c *proxiesListCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
+		tellList(s, c.Pool)
+		if c.Exits {
+			return listExits(s, c.Pool)
+		}
 		list, err := s.pools.List(s.ctx, c.Pool)
 		if err != nil {
 			return err

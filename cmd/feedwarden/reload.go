@@ -16,6 +16,7 @@ import (
 	"feedwarden/allocation"
 	"feedwarden/internal/config"
 	"feedwarden/jobs"
+	"feedwarden/jobs/probe"
 	"feedwarden/quota"
 	"feedwarden/scheduler"
 )
@@ -99,13 +100,14 @@ type reloader struct {
 	quotas   *quota.Limiter
 	pools    *allocation.Pools
 	lists    *lists
+	webLists *probe.Lists
 	catalog  *jobs.Catalog
 	jobs     *jobs.Client
 	schedule *scheduler.Dispatcher
 }
 
-func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, p *allocation.Pools, l *lists, c *jobs.Catalog, j *jobs.Client, d *scheduler.Dispatcher, log *slog.Logger) *reloader {
-	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, pools: p, lists: l, catalog: c, jobs: j, schedule: d}
+func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, p *allocation.Pools, l *lists, w *probe.Lists, c *jobs.Catalog, j *jobs.Client, d *scheduler.Dispatcher, log *slog.Logger) *reloader {
+	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, pools: p, lists: l, webLists: w, catalog: c, jobs: j, schedule: d}
 	if r.watch == nil {
 		return r
 	}
@@ -156,6 +158,7 @@ func (r *reloader) take(ctx context.Context, s settings, log *slog.Logger) error
 		return err
 	}
 	r.lists.set(s.lists)
+	r.webLists.Reload(s.probe.Lists)
 	if err := r.catalog.Reload(s.jobs.Feeds); err != nil {
 		return err
 	}
@@ -241,6 +244,7 @@ func needRestart(running, s settings) []string {
 		{"fetch", running.fetch, s.fetch},
 		{"fetch.per_host", running.jobs.PerHost, s.jobs.PerHost},
 		{"fetch.per_source", running.jobs.PerSource, s.jobs.PerSource},
+		{"web.judge", running.probe.Judge, s.probe.Judge},
 	} {
 		if !reflect.DeepEqual(k.old, k.now) {
 			keys = append(keys, k.key)

@@ -11,6 +11,7 @@ import (
 	"feedwarden/internal/redisconn"
 	"feedwarden/jobs"
 	"feedwarden/jobs/feed"
+	"feedwarden/jobs/probe"
 	"feedwarden/quota"
 	"feedwarden/scheduler"
 )
@@ -29,6 +30,8 @@ type session struct {
 	leases    *quota.Leases
 	pools     *allocation.Pools
 	schedules *schedules
+	checker   *probe.Checker
+	lists     *probe.Lists
 }
 
 // with opens a session for f. A command's own log is quiet: warnings and worse.
@@ -42,8 +45,8 @@ func (e *env) with(f func(*session) error) error {
 	app := fx.New(
 		base(s.settings, log),
 		fx.StartTimeout(90*time.Second), fx.StopTimeout(15*time.Second),
-		scheduler.Module, fx.Provide(newSchedules, enqueuer),
-		fx.Populate(&s.rdb, &s.conn, &s.jobs, &s.feeds, &s.quotas, &s.leases, &s.pools, &s.schedules),
+		scheduler.Module, upkeep, fx.Provide(newSchedules, enqueuer),
+		fx.Populate(&s.rdb, &s.conn, &s.jobs, &s.feeds, &s.quotas, &s.leases, &s.pools, &s.schedules, &s.checker, &s.lists),
 	)
 	if err := app.Err(); err != nil {
 		return plain(err)

@@ -9,6 +9,7 @@ import (
 	"feedwarden/internal/redisconn"
 	"feedwarden/jobs"
 	"feedwarden/jobs/fetch"
+	"feedwarden/jobs/probe"
 	"feedwarden/quota"
 	"feedwarden/scheduler"
 	"feedwarden/scheduler/plan"
@@ -21,6 +22,7 @@ type settings struct {
 	quotas  []quota.Config
 	pools   []allocation.Config
 	lists   map[string]string // pool → file of its endpoints
+	probe   probe.Config
 	jobs    jobs.Config
 	fetch   fetch.Config
 	entries []scheduler.Entry
@@ -34,6 +36,7 @@ func translate(f *config.File) settings {
 		quotas:  quotas(f),
 		pools:   pools(f),
 		lists:   listPaths(f),
+		probe:   probeConfig(f),
 		jobs:    jobsConfig(f),
 		entries: entries(f),
 		fetch: fetch.Config{
@@ -127,7 +130,7 @@ func entries(f *config.File) []scheduler.Entry {
 			CatchUp: scheduler.CatchUp{Policy: e.CatchUp.Policy, Within: e.CatchUp.Within}, Overlap: e.Overlap,
 		})
 	}
-	return out
+	return append(out, upkeepEntries(f)...)
 }
 
 // planConfig is what is planned of a file: its scheduled feeds. Hours are those of

@@ -88,6 +88,7 @@ func (w WebConfig) display() yaml.MapSlice {
 	o.set("hosts", orNone(w.Hosts))
 	o.set("insecure", w.Insecure)
 	o.set("base_path", w.BasePath)
+	o.some("judge", w.Judge)
 	o.set("tls", yaml.MapSlice{{Key: "cert", Value: w.TLS.Cert}, {Key: "key", Value: w.TLS.Key}})
 	return o.done()
 }
@@ -150,6 +151,7 @@ func (p Pool) display() yaml.MapSlice {
 			one.duration("max_latency", r.MaxLatency)
 		}
 		one.set("anonymous", r.Anonymous)
+		one.duration("every", r.Every)
 		o.set("require", one.done())
 	}
 	o.set("quarantine", yaml.MapSlice{
@@ -157,6 +159,10 @@ func (p Pool) display() yaml.MapSlice {
 		{Key: "blame_target_above", Value: p.Quarantine.BlameTargetAbove},
 	})
 	o.some("list", p.List)
+	if list := p.ListURL.String(); list != "" {
+		o.set("list", list)
+		o.duration("list_every", p.ListEvery)
+	}
 	o.set("allow_private", p.AllowPrivate)
 	return o.done()
 }

@@ -30,6 +30,7 @@ type WebConfig struct {
 	Insecure bool
 	BasePath string
 	TLS      TLS
+	Judge    string // public URL of a judge; "" is our own, by its local address
 }
 
 // Token lets a program or a person in.
@@ -102,7 +103,9 @@ type Pool struct {
 	Gateway      bool
 	Require      *Require // nil: what is imported is active at once
 	Quarantine   Quarantine
-	List         string // a file; a relative one is the config file's neighbour
+	List         string        // a file; a relative one is the config file's neighbour
+	ListURL      Value         // a list at a web address; it may hold a password or a key
+	ListEvery    time.Duration // how often that one is fetched
 	AllowPrivate bool
 }
 
@@ -111,6 +114,7 @@ type Require struct {
 	HTTPS      bool
 	MaxLatency time.Duration // 0: any
 	Anonymous  bool
+	Every      time.Duration // how often all endpoints are checked
 }
 
 // Quarantine is for how long a failing endpoint is left out.
@@ -223,7 +227,7 @@ func defaultQuota(name string) Quota {
 func defaultPool(name string) Pool {
 	return Pool{
 		Name: name, Policy: "least-used", Alone: "reuse", Start: "floor", Cap: 8, Lease: time.Minute,
-		Quarantine: Quarantine{Base: 30 * time.Second, Max: time.Hour, BlameTargetAbove: 0.5},
+		Quarantine: Quarantine{Base: 30 * time.Second, Max: time.Hour, BlameTargetAbove: 0.5}, ListEvery: time.Hour,
 	}
 }
 

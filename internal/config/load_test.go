@@ -173,7 +173,7 @@ func TestTheReferencesValuesArrive(t *testing.T) {
 		{"token", f.Web.Tokens[0].Role, "write"},
 		{"windows", f.Quotas[0].Windows, []Window{{Limit: 10000, Per: 24 * time.Hour}, {Limit: 300, Per: time.Minute}}},
 		{"calendar", f.Quotas[1].Windows[0].Location.String(), "America/Los_Angeles"},
-		{"require", *f.Pools[0].Require, Require{HTTPS: true, MaxLatency: 5 * time.Second, Anonymous: true}},
+		{"require", *f.Pools[0].Require, Require{HTTPS: true, MaxLatency: 5 * time.Second, Anonymous: true, Every: time.Hour}},
 		{"list", f.Pools[0].List, "testdata/proxies.txt"},
 		{"data", f.Redis.Data, "testdata/feedwarden-data"},
 	} {

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // unbuilt is a documented key, or some of its values, that this version can
@@ -21,7 +20,6 @@ var notBuilt = []unbuilt{
 	{"web.tls.cert", anyBut(""), "a proxy in front can do TLS"},
 	{"web.tls.key", anyBut(""), "a proxy in front can do TLS"},
 	{"fetch.robots", nil, "it is for source html, which is not built yet"},
-	{"pools.*.list", beginning("http://", "https://"), "want a file's name"},
 	{"feeds.*.source", anyOf("html", "push"), "want youtube, syndication or json"},
 	{"feeds.*.paging", nil, "remove it: the first page is read"},
 	{"feeds.*.next", nil, "remove it: the first page is read"},
@@ -34,12 +32,6 @@ func anyOf(values ...string) func(*fields, *node) bool {
 
 func anyBut(value string) func(*fields, *node) bool {
 	return func(_ *fields, n *node) bool { return n.kind == scalar && n.text() != value }
-}
-
-func beginning(prefixes ...string) func(*fields, *node) bool {
-	return func(_ *fields, n *node) bool {
-		return n.kind == scalar && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(n.text(), p) })
-	}
 }
 
 // builtWords leaves out the values that are not built.

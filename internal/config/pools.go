@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,12 +50,10 @@ func (d *decoder) pool(e entry, p path) Pool {
 		q.Require = d.require(n, p.key("require"))
 	}
 	d.quarantine(f.node("quarantine"), p.key("quarantine"), &q.Quarantine, f.pos("quarantine"))
-	f.text("list", &q.List, func(s string) (string, string) {
-		if scheme, _, found := strings.Cut(s, "://"); found && scheme != "http" && scheme != "https" {
-			return "is neither a file nor a web address", "want a file's name, such as proxies.txt"
-		}
-		return noControl(s)
-	})
+	d.proxyList(f, &q)
+	if n := f.duration("list_every", &q.ListEvery, leastEvery); n != nil && q.ListURL == (Value{}) {
+		f.bad("list_every", n, "is for a list at a web address", "remove it: a file is read again when it changes")
+	}
 	f.flag("allow_private", &q.AllowPrivate)
 	f.done(nil)
 	return q
@@ -62,12 +61,40 @@ func (d *decoder) pool(e entry, p path) Pool {
 
 const maxStart = 1 << 40 // above it scores would not stay exact
 
+// leastEvery keeps checks and lists from becoming a load.
+const leastEvery = 10 * time.Second
+
+// proxyList reads a file's name or a web address. An address may hold a login
+// or a key, so no fault quotes it.
+func (d *decoder) proxyList(f *fields, q *Pool) {
+	n := f.scalar("list", "want a file's name, such as proxies.txt, or a web address")
+	if n == nil {
+		return
+	}
+	text, shown := render(n, nil)
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found {
+		f.text("list", &q.List, noControl)
+		return
+	}
+	u, err := url.Parse(text)
+	switch {
+	case scheme != "http" && scheme != "https":
+		d.fault(n.pos, fmt.Sprintf("%s has the scheme of neither a file nor a web address", f.path.key("list")), "want a file's name, such as proxies.txt, or https://…")
+	case err != nil || u.Hostname() == "" || rest == "" || strings.ContainsFunc(text, notVisible):
+		d.fault(n.pos, fmt.Sprintf("%s cannot be read", f.path.key("list")), "want https://host/path, with / ? # @ % in a user or password percent-encoded")
+	default:
+		q.ListURL = NewValue(text, hideQuery(hidePassword(shown)))
+	}
+}
+
 func (d *decoder) require(n *node, p path) *Require {
-	var r Require
+	r := Require{Every: time.Hour}
 	f := d.section(n, p, n.pos)
 	f.flag("https", &r.HTTPS)
 	f.duration("max_latency", &r.MaxLatency, time.Millisecond)
 	f.flag("anonymous", &r.Anonymous)
+	f.duration("every", &r.Every, leastEvery)
 	f.done(nil)
 	return &r
 }

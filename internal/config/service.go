@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,13 @@ func (d *decoder) web(n *node, to *WebConfig, at Pos) {
 		return "", ""
 	})
 	d.tls(f.node("tls"), &to.TLS, f.pos("tls"))
+	f.text("judge", &to.Judge, func(s string) (string, string) {
+		u, err := url.Parse(s)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return "is no judge's address", "want an address such as https://feeds.example.org/judge"
+		}
+		return "", ""
+	})
 	f.done(nil)
 	if len(given) == 0 && !to.Insecure && !loopback(to.Listen) {
 		d.fault(f.pos("listen"), fmt.Sprintf("web.listen %s can be reached from other machines, and web.tokens is empty", quote(f.have["listen"].value.shown())),

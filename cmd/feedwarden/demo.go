@@ -32,12 +32,12 @@ type demoCmd struct {
 }
 
 // The upstream allows so many units in its window. The demo's quota has the
-// same limit in a window a second longer: the wire delays some requests and
+// same limit in a longer window: the wire delays some requests and
 // hurries others, and a quota counts when it grants.
 const (
 	demoLimit    = 30
 	demoUpstream = 20 * time.Second
-	demoWindow   = 21 * time.Second
+	demoWindow   = 24 * time.Second
 	demoFresh    = 20 * time.Second // from here on every feed is to be fresh
 )
 

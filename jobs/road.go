@@ -73,7 +73,7 @@ func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, p
 		return &permanentError{err}
 	}
 	// Validators belong to one answer: of several pages each could change alone.
-	single := f.Source.Kind != "youtube" || f.Source.Pages == 1
+	single := !f.Source.Paged()
 	conditional := single && !r.Head.Empty()
 	if conditional {
 		validate(&req, r.Head)
@@ -326,7 +326,11 @@ func (h *Handler) deposit(ctx context.Context, r *run, f Feed, p *progress, log 
 		res.What, res.Items = "not modified", r.Head.Items
 	} else {
 		if len(p.Items) == 0 && r.Head.Items > 0 {
-			return Result{}, &source.AnswerError{Kind: source.Truncated, Reason: "an empty answer where there were items"}
+			empty := &source.AnswerError{Kind: source.Truncated, Reason: "an empty answer where there were items"}
+			if len(p.Raw) > 0 {
+				empty.Keep(p.Raw[0], p.Type)
+			}
+			return Result{}, empty
 		}
 		st, err = h.store.Put(ctx, r.Head, began, now, feed.Content{
 			Items: p.Items, Raw: p.Raw, ContentType: p.Type, Lossy: p.Lossy, ETag: p.etag, LastModified: p.modified, Job: r.ID,

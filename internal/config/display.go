@@ -211,7 +211,8 @@ func (f Feed) display() yaml.MapSlice {
 
 func (f Feed) displayPages(o *ordered) {
 	switch {
-	case f.Source != "youtube" && f.Pages == 1:
+	case f.Source == "html":
+	case f.Source != "youtube" && f.Paging == nil && f.Pages == 1:
 	case f.Pages == 0:
 		o.set("pages", "all")
 	default:
@@ -232,6 +233,15 @@ func (f Feed) displayPages(o *ordered) {
 	}
 	if n := f.Next; n != nil {
 		o.set("next", yaml.MapSlice{{Key: "css", Value: n.CSS}, {Key: "max", Value: n.Max}})
+	}
+	if b := f.Ban; b != nil {
+		var one ordered
+		one.some("css", b.CSS)
+		one.some("text", b.Text)
+		if len(b.Status) > 0 {
+			one.set("status", b.Status)
+		}
+		o.set("ban", one.done())
 	}
 }
 

@@ -28,7 +28,7 @@ feeds:
     schedule: "@every 1d"
     timezone: America/New_York
   two: {source: json, url: "https://example.org/", items: ".data[] | {a: .b}", map: {id: ".[\"x\"]", n: .n}, paging: {cursor: .next, param: after}, pages: all}
-  three: {source: html, url: "https://example.org/", items: "a > b", next: {css: "a.next@href", max: 3}, expires: 1h, spread: 1h1s}
+  three: {source: html, url: "https://example.org/", items: "a > b", next: {css: "a.next@href", max: 3}, ban: {css: "#captcha", text: "unusual traffic", status: [403, 429]}, expires: 1h, spread: 1h1s}
   search: {source: syndication, url: "https://example.org/", quota: "c:search.list"}
   four: {source: push, ttl: 36h, sinks: [{file: "{feed}.gz"}, {stream: s}, {stdout: true}, {webhook: "https://example.org/"}]}
 `

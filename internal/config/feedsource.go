@@ -36,6 +36,7 @@ func (f Feed) SourceConfig() source.Config {
 	return source.Config{
 		Kind: f.Source, URL: f.URL.Reveal(), BaseURL: f.BaseURL.Reveal(), Method: f.Method, Key: f.Key.Reveal(),
 		Params: RevealAll(f.Params), Headers: RevealAll(f.Headers), Pages: f.Pages, Items: f.Items, Map: f.Map,
+		Paging: f.Paging, Next: f.Next, Ban: f.Ban,
 	}
 }
 
@@ -50,10 +51,10 @@ var sourceKeys = []struct {
 	name string
 	keys []string
 }{
-	{"youtube", []string{"method", "key", "base_url", "params", "headers", "pages"}},
-	{"syndication", []string{"url", "params", "headers"}},
-	{"json", []string{"url", "params", "headers", "items", "map", "paging", "pages"}},
-	{"html", []string{"url", "params", "headers", "items", "map", "next"}},
+	{"youtube", []string{"method", "key", "base_url", "params", "headers", "pages", "ban"}},
+	{"syndication", []string{"url", "params", "headers", "ban"}},
+	{"json", []string{"url", "params", "headers", "items", "map", "paging", "pages", "ban"}},
+	{"html", []string{"url", "params", "headers", "items", "map", "next", "ban"}},
 	{"push", nil},
 }
 
@@ -128,7 +129,11 @@ func (r *feedReader) source(f *fields, t *template) {
 	}
 	if keys["items"] {
 		f.text("items", &to.Items)
-		need("items", "items: .data[]")
+		example := "items: .data[]"
+		if kind == "html" {
+			example = "items: article.item"
+		}
+		need("items", example)
 	}
 	if keys["map"] {
 		for _, e := range r.texts(f, "map") {
@@ -147,17 +152,11 @@ func (r *feedReader) source(f *fields, t *template) {
 	if keys["pages"] {
 		r.pages(f, to)
 	}
-}
-
-func (r *feedReader) pages(f *fields, to *Feed) {
-	if e := f.have["pages"]; e.value != nil && e.value.kind == scalar && e.value.text() == "all" {
-		f.node("pages")
-		to.Pages = 0
-	} else {
-		whole(f, "pages", &to.Pages, 1, 100_000)
+	if kind == "html" && to.Next != nil {
+		to.Pages = max(to.Next.Max, 1)
 	}
-	if to.Source == "json" && to.Pages != 1 && !f.has("paging") {
-		r.fault(f.pos("pages"), fmt.Sprintf("%s: a json source without paging has one page", f.path.key("pages")), "want paging, or no pages")
+	if keys["ban"] {
+		to.Ban = r.ban(f.node("ban"), f.path.key("ban"))
 	}
 }
 
@@ -191,57 +190,6 @@ func (r *feedReader) headerTexts(f *fields) []entry {
 		}
 		return false
 	})
-}
-
-func (r *feedReader) paging(n *node, p path) *Paging {
-	if n == nil {
-		return nil
-	}
-	var g Paging
-	f := r.section(n, p, n.pos)
-	if page := f.node("page"); page != nil {
-		g.Page = &PageNumbers{From: 1}
-		one := r.section(page, p.key("page"), page.pos)
-		whole(one, "from", &g.Page.From, 0, 1_000_000)
-		whole(one, "max", &g.Page.Max, 1, 1_000_000)
-		if !one.has("max") && page.kind != scalar {
-			r.fault(page.pos, fmt.Sprintf("%s has no max", p.key("page")), "want {from: 1, max: 5}")
-		}
-		one.done(nil)
-	}
-	f.text("next", &g.Next)
-	f.text("cursor", &g.Cursor)
-	f.text("param", &g.Param)
-	f.flag("link_header", &g.LinkHeader)
-	f.done(nil)
-	ways := 0
-	for _, given := range []bool{f.has("page"), f.has("next"), f.has("cursor"), f.has("link_header")} {
-		if given {
-			ways++
-		}
-	}
-	if ways != 1 && (n.kind == mapping || n.kind == nothing) {
-		r.fault(n.pos, fmt.Sprintf("%s names %d ways", p, ways), "want one of page, next, cursor and link_header")
-	}
-	if f.has("cursor") != f.has("param") {
-		r.fault(n.pos, fmt.Sprintf("%s has one of cursor and param", p), "want both: {cursor: .next, param: after}")
-	}
-	return &g
-}
-
-func (r *feedReader) next(n *node, p path) *NextPage {
-	if n == nil {
-		return nil
-	}
-	var g NextPage
-	f := r.section(n, p, n.pos)
-	f.text("css", &g.CSS)
-	whole(f, "max", &g.Max, 1, 1_000_000)
-	f.done(nil)
-	if n.kind != scalar && n.kind != list && (!f.has("css") || !f.has("max")) {
-		r.fault(n.pos, fmt.Sprintf("%s lacks css or max", p), `want {css: "a.next@href", max: 3}`)
-	}
-	return &g
 }
 
 // sink reads one place for results.

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"feedwarden/jobs/source"
+)
 
 // File is a whole config: the file's values, and the defaults of the rest.
 type File struct {
@@ -144,6 +148,7 @@ type Feed struct {
 	Map     map[string]string // field of an item → expression
 	Paging  *Paging
 	Next    *NextPage
+	Ban     *source.BanSigns // nil: none are known
 
 	Schedule string // "" is fetched by hand or by a reader
 	Timezone string
@@ -170,23 +175,12 @@ type CatchUp struct {
 	Within time.Duration
 }
 
-// Paging is how a json source finds its next page; one way is set.
-type Paging struct {
-	Page       *PageNumbers
-	Next       string // jq that gives the next URL
-	Cursor     string // jq that gives the cursor
-	Param      string // the parameter that carries it
-	LinkHeader bool
-}
-
-// PageNumbers counts {page} in the URL.
-type PageNumbers struct{ From, Max int }
-
-// NextPage is the link that a html source follows.
-type NextPage struct {
-	CSS string
-	Max int
-}
+// How a source finds its next page: as the source itself takes it.
+type (
+	Paging      = source.Paging
+	PageNumbers = source.PageNumbers
+	NextPage    = source.NextPage
+)
 
 // Sink is one more place for results; one of File, Webhook, Stream, Stdout is set.
 type Sink struct {

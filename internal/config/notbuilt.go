@@ -20,14 +20,7 @@ var notBuilt = []unbuilt{
 	{"web.tls.cert", anyBut(""), "a proxy in front can do TLS"},
 	{"web.tls.key", anyBut(""), "a proxy in front can do TLS"},
 	{"fetch.robots", nil, "it is for source html, which is not built yet"},
-	{"feeds.*.source", anyOf("html", "push"), "want youtube, syndication or json"},
-	{"feeds.*.paging", nil, "remove it: the first page is read"},
-	{"feeds.*.next", nil, "remove it: the first page is read"},
 	{"feeds.*.sinks", nil, "remove it"},
-}
-
-func anyOf(values ...string) func(*fields, *node) bool {
-	return func(_ *fields, n *node) bool { return n.kind == scalar && slices.Contains(values, n.text()) }
 }
 
 func anyBut(value string) func(*fields, *node) bool {

@@ -51,5 +51,5 @@ func ExampleCost() {
 
 func ExampleKinds() {
 	fmt.Println(source.Kinds())
-	// Output: [json syndication youtube]
+	// Output: [html json push syndication youtube]
 }

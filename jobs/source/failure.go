@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -35,6 +36,18 @@ type AnswerError struct {
 	// RetryAfter is what the target asks for; 0 where it names nothing.
 	RetryAfter time.Duration
 	Err        error
+	// Kept is the beginning of what came, 64 KiB at most, and without the
+	// secrets that the request carried; for a person to look at.
+	Kept        []byte
+	ContentType string
+}
+
+// mostKept is how much of a body goes with an error.
+const mostKept = 64 << 10
+
+// Keep puts the beginning of what came into the error.
+func (e *AnswerError) Keep(body []byte, contentType string) {
+	e.Kept, e.ContentType = bytes.Clone(body[:min(len(body), mostKept)]), snippet(contentType)
 }
 
 func (e *AnswerError) Error() string {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -14,29 +15,33 @@ import (
 	"feedwarden/jobs/fetch"
 )
 
-// jsonAPI reads any JSON API, one page of it.
+// jsonAPI reads any JSON API.
 type jsonAPI struct {
-	c     Config
-	url   *url.URL
-	items *program
+	c      Config
+	url    *url.URL // with the first page's number in place of {page}
+	items  *program
+	paging *pager // nil is one page
 	// The fields of an item that have a place of their own, and the rest.
 	id, link, title, published *program
 	fields                     map[string]*program
 	patience                   time.Duration // for all expressions over one answer
 }
 
-// newJSON reads URL, Params, Headers, Items and Map. Without Map, an item is
-// an object, and all of it becomes its Fields.
+// newJSON reads URL, Params, Headers, Items, Map, Paging and Pages. Without
+// Map, an item is an object, and all of it becomes its Fields.
 func newJSON(c Config) (Source, error) {
-	errs := unused(map[string]bool{"base_url": c.BaseURL != "", "method": c.Method != "", "key": c.Key != ""})
-	u, err := parseURL("url", c.URL)
+	errs := unused(c, "url", "params", "headers", "items", "map", "paging", "ban")
+	first := c.URL
+	if c.Paging != nil && c.Paging.Page != nil {
+		first = strings.ReplaceAll(first, pagePlace, strconv.Itoa(c.Paging.Page.From))
+	}
+	u, err := parseURL("url", first)
 	if err != nil {
 		errs = append(errs, err)
 	}
-	if c.Pages < 0 || c.Pages > 1 {
-		errs = append(errs, errOnePage)
-	}
-	j := &jsonAPI{c: c, url: u, fields: map[string]*program{}, patience: jqTime}
+	paging, faults := newPager(c)
+	errs = append(errs, faults...)
+	j := &jsonAPI{c: c, url: u, paging: paging, fields: map[string]*program{}, patience: jqTime}
 	build := func(name, expr string) *program {
 		p, err := compile(name, expr)
 		if err != nil {
@@ -72,14 +77,18 @@ func newJSON(c Config) (Source, error) {
 
 func (j *jsonAPI) Host() string { return hostOf(j.url) }
 
-// Request gives the GET for the one page.
+// Request gives the GET for a page.
 func (j *jsonAPI) Request(p Page) (fetch.Request, error) {
-	if p.Cursor != "" {
-		return fetch.Request{}, fmt.Errorf("source: json: %w", errOnePage)
-	}
 	h, secret := headers(j.c, "application/json")
-	u := withParams(j.url, overridden(j.c.Params, p.Params))
-	return fetch.Request{URL: u.String(), Header: h, Keyed: secret}, nil
+	at, err := parseTrail(p.Cursor)
+	if err != nil {
+		return fetch.Request{}, fmt.Errorf("source: json: %w", err)
+	}
+	u, at, err := j.request(at, p.Params, secret)
+	if err != nil {
+		return fetch.Request{}, fmt.Errorf("source: json: %w", err)
+	}
+	return fetch.Request{URL: u.String(), Header: h, Keyed: secret, Label: at.String()}, nil
 }
 
 // Read reads the answer.
@@ -96,10 +105,14 @@ func (j *jsonAPI) Read(resp *fetch.Response) (Answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), j.patience)
 	defer cancel()
 
+	at, err := parseTrail(resp.Label)
+	if err != nil {
+		return Answer{}, &AnswerError{Kind: Invalid, Reason: err.Error()}
+	}
 	a := Answer{Lossy: lossy}
 	r := &jsonReading{jsonAPI: j, base: resp.URL, now: now.UTC(), failed: map[string]int{}}
 	seen := map[string]bool{}
-	err := j.items.each(ctx, doc, func(v any) bool {
+	err = j.items.each(ctx, doc, func(v any) bool {
 		if len(a.Items) >= j.c.MaxItems {
 			a.Capped = true
 			return false
@@ -111,7 +124,7 @@ func (j *jsonAPI) Read(resp *fetch.Response) (Answer, error) {
 			return ctx.Err() == nil
 		}
 		seen[it.ID] = true
-		it.Rank = len(a.Items) + 1
+		it.Rank = at.items + len(a.Items) + 1
 		a.Items = append(a.Items, it)
 		return ctx.Err() == nil
 	})
@@ -126,6 +139,9 @@ func (j *jsonAPI) Read(resp *fetch.Response) (Answer, error) {
 				return Answer{}, &AnswerError{Kind: NotAFeed, Reason: "no item fits " + name, Err: r.why}
 			}
 		}
+	}
+	if a.Next, err = j.next(ctx, at, doc, resp, a.Items); err != nil {
+		return Answer{}, err
 	}
 	return a, nil
 }

@@ -146,7 +146,7 @@ func TestProgramsSeeTheirInputAlone(t *testing.T) {
 
 func TestProgramsAreBoundedInTime(t *testing.T) {
 	for _, items := range []string{"range(1e15) | select(false)", "def f: f; f", "[repeat(1) | select(. == 0)]", "last(range(1e15))"} {
-		s := build(t, Config{Kind: "json", URL: releases.URL, Items: items}).(*jsonAPI)
+		s := build(t, Config{Kind: "json", URL: releases.URL, Items: items}).(*watched).Source.(*jsonAPI)
 		s.patience = 50 * time.Millisecond
 		started := time.Now()
 		_, err := s.Read(answerTo(t, s, Page{}, 200, []byte(`{}`)))

@@ -32,7 +32,7 @@ type Item struct {
 // at its constructor.
 type Config struct {
 	Kind    string // one of Kinds
-	URL     string // syndication, json
+	URL     string // syndication, json, html
 	BaseURL string // youtube; default https://www.googleapis.com/youtube/v3
 	Method  string // youtube: videos.list, search.list, playlistItems.list, channels.list
 	Key     string // youtube: sent as X-Goog-Api-Key
@@ -40,14 +40,35 @@ type Config struct {
 	Headers map[string]string
 	// Pages is how many pages are read at most; 0 is to the end.
 	Pages int
-	// Items is a jq expression that yields the items; json.
+	// Items yields the items: a jq expression; a CSS selector; json, html.
 	Items string
-	// Map gives an item's fields as jq expressions on it; json.
+	// Map gives an item's fields: jq expressions on it; "selector@attribute",
+	// "@attribute" of the item itself, "selector" for its text; json, html.
 	Map map[string]string
+	// Paging is how the next page is found; json. Nil is one page.
+	Paging *Paging
+	// Next is the link to the next page; html. Nil is one page.
+	Next *NextPage
+	// Ban tells the target's ban page from an answer; every kind but push.
+	Ban *BanSigns
 	// MaxItems caps the items read of one page: 2000.
 	MaxItems int
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+}
+
+// Paged says that more than one page may be read, so that a validator of one
+// answer does not speak for all.
+func (c Config) Paged() bool {
+	switch c.Kind {
+	case "youtube":
+		return c.Pages != 1
+	case "json":
+		return c.Paging != nil && c.Pages != 1
+	case "html":
+		return c.Next != nil && c.Pages != 1 && c.Next.Max != 1
+	}
+	return false
 }
 
 // Page names one page of a feed.
@@ -84,7 +105,9 @@ type Source interface {
 const defaultMaxItems = 2000
 
 var kinds = map[string]func(Config) (Source, error){
+	"html":        newHTML,
 	"json":        newJSON,
+	"push":        newPush,
 	"syndication": newSyndication,
 	"youtube":     newYouTube,
 }
@@ -112,21 +135,36 @@ func New(c Config) (Source, error) {
 		c.Now = time.Now
 	}
 	s, err := build(c)
-	if err != nil {
+	rule, banErr := newBanRule(c.Ban)
+	if err := errors.Join(err, banErr); err != nil {
 		return nil, fmt.Errorf("source: %s: %w", c.Kind, err)
 	}
-	return s, nil
+	return &watched{Source: s, ban: rule, secrets: secretsOf(c), now: c.Now}, nil
 }
 
-// unused names the fields that are set though the kind takes none of them.
-func unused(fields map[string]bool) []error {
+// unused names the fields that are set though the kind does not take them.
+func unused(c Config, takes ...string) []error {
 	var out []error
-	for name, set := range fields {
-		if set {
-			out = append(out, fmt.Errorf("%s is not used by this kind of source", name))
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"ban", c.Ban != nil},
+		{"base_url", c.BaseURL != ""},
+		{"headers", len(c.Headers) > 0},
+		{"items", c.Items != ""},
+		{"key", c.Key != ""},
+		{"map", len(c.Map) > 0},
+		{"method", c.Method != ""},
+		{"next", c.Next != nil},
+		{"paging", c.Paging != nil},
+		{"params", len(c.Params) > 0},
+		{"url", c.URL != ""},
+	} {
+		if f.set && !slices.Contains(takes, f.name) {
+			out = append(out, fmt.Errorf("%s is not used by this kind of source", f.name))
 		}
 	}
-	slices.SortFunc(out, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return out
 }
 
@@ -161,13 +199,17 @@ func hostOf(u *url.URL) string {
 // plainHeaders carry no secret, whatever their value.
 var plainHeaders = []string{"Accept", "Accept-Language", "Cache-Control", "From", "Pragma", "Referer", "User-Agent"}
 
+func plainHeader(name string) bool {
+	return slices.Contains(plainHeaders, http.CanonicalHeaderKey(name))
+}
+
 // headers gives the configured headers, and whether one of them may hold a
 // secret: any that is not known to hold none.
 func headers(c Config, accept string) (h http.Header, secret bool) {
 	h = http.Header{}
 	for name, v := range c.Headers {
 		h.Set(name, v)
-		secret = secret || !slices.Contains(plainHeaders, http.CanonicalHeaderKey(name))
+		secret = secret || !plainHeader(name)
 	}
 	if h.Get("Accept") == "" {
 		h.Set("Accept", accept)

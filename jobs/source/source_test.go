@@ -7,7 +7,7 @@ import (
 )
 
 func TestKinds(t *testing.T) {
-	if got := Kinds(); !slices.Equal(got, []string{"json", "syndication", "youtube"}) {
+	if got := Kinds(); !slices.Equal(got, []string{"html", "json", "push", "syndication", "youtube"}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -19,7 +19,7 @@ func TestConfigFaults(t *testing.T) {
 		c    Config
 		want []string
 	}{
-		"kind":          {Config{Kind: "rss"}, []string{`kind "rss" is not known; it is one of json, syndication, youtube`}},
+		"kind":          {Config{Kind: "rss"}, []string{`kind "rss" is not known; it is one of html, json, push, syndication, youtube`}},
 		"nothing":       {Config{Kind: "youtube"}, []string{`method "" is not known`, "channels.list, playlistItems.list, search.list, videos.list", "key is missing"}},
 		"key":           {Config{Kind: "youtube", Method: "videos.list", Params: chart, Key: "a b"}, []string{"key holds a blank"}},
 		"key in params": {Config{Kind: "youtube", Method: "videos.list", Params: map[string]string{"chart": "x", "key": "SECRET"}, Key: "k"}, []string{"params.key is set by the source itself"}},
@@ -38,6 +38,20 @@ func TestConfigFaults(t *testing.T) {
 		"many pages":    {Config{Kind: "syndication", URL: "https://h/", Pages: 2}, []string{"one page"}},
 		"no items":      {Config{Kind: "json", URL: "https://h/"}, []string{"items is missing"}},
 		"jq syntax":     {Config{Kind: "json", URL: "https://h/", Items: ".data[", Map: map[string]string{"id": "..x("}}, []string{`items: ".data["`, `map.id: "..x("`}},
+		"login":         {Config{Kind: "youtube", Method: "search.list", Params: map[string]string{"forMine": "true"}, Key: "k"}, []string{"params.forMine needs a user's login"}},
+		"search": {Config{Kind: "youtube", Method: "search.list", Key: "k", Params: map[string]string{
+			"type": "film", "videoDuration": "long", "order": "best", "publishedAfter": "today", "location": "1,2", "relatedToVideoId": "x"}}, []string{
+			`params.type is "film"`, "videoDuration needs type: video", `order is "best"; it should be date, rating`, `publishedAfter is "today"`, "both location and locationRadius", "relatedToVideoId is no longer"}},
+		"chart":         {Config{Kind: "youtube", Method: "videos.list", Key: "k", Params: map[string]string{"chart": "top", "regionCode": "Bangladesh"}}, []string{`chart is "top"; it should be mostPopular`, "two letters"}},
+		"region of ids": {Config{Kind: "youtube", Method: "videos.list", Key: "k", Params: map[string]string{"id": "a", "regionCode": "BD"}}, []string{"regionCode goes with chart"}},
+		"no paging":     {Config{Kind: "json", URL: "https://h/", Items: ".", Pages: 2}, []string{"without paging this source has one page"}},
+		"paging":        {Config{Kind: "json", URL: "https://h/", Items: ".", Paging: &Paging{Next: ".[", Cursor: ".c"}}, []string{"paging names 2 ways", "both cursor and param", `paging.next: ".["`}},
+		"page numbers":  {Config{Kind: "json", URL: "https://h/", Items: ".", Paging: &Paging{Page: &PageNumbers{From: 1}}}, []string{"a max of 1 or more", "neither url nor params hold it"}},
+		"selectors":     {Config{Kind: "html", URL: "https://h/", Items: "a[", Map: map[string]string{"title": "", "x": "b["}, Next: &NextPage{CSS: "c[", Max: 2}}, []string{`items: "a[" is not a CSS selector`, "map.title is empty", `map.x: "b["`, `next.css: "c["`}},
+		"no selector":   {Config{Kind: "html", Pages: 2, Next: &NextPage{}}, []string{"url is missing", "items is missing; it is a CSS selector", "next should have css and max"}},
+		"pushed":        {Config{Kind: "push", URL: "https://h/", Headers: map[string]string{"A": "b"}, Ban: &BanSigns{Text: "x"}, Pages: 3}, []string{"url is not used", "headers is not used", "ban is not used", "pages is not used"}},
+		"ban":           {Config{Kind: "json", URL: "https://h/", Items: ".", Ban: &BanSigns{}}, []string{"ban names no sign"}},
+		"ban signs":     {Config{Kind: "json", URL: "https://h/", Items: ".", Ban: &BanSigns{CSS: "a[", Status: []int{99}}}, []string{`ban.css: "a["`, "ban.status 99 is none"}},
 		"jq functions":  {Config{Kind: "json", URL: "https://h/", Items: "nosuch(.)"}, []string{"items:", "nosuch"}},
 	} {
 		t.Run(name, func(t *testing.T) {

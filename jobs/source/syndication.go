@@ -20,10 +20,7 @@ const syndicationAccept = "application/rss+xml, application/atom+xml, applicatio
 
 // newSyndication reads URL, Params, Headers.
 func newSyndication(c Config) (Source, error) {
-	errs := unused(map[string]bool{
-		"base_url": c.BaseURL != "", "method": c.Method != "", "key": c.Key != "",
-		"items": c.Items != "", "map": len(c.Map) > 0,
-	})
+	errs := unused(c, "url", "params", "headers", "ban")
 	u, err := parseURL("url", c.URL)
 	if err != nil {
 		errs = append(errs, err)
@@ -79,7 +76,14 @@ func (s *syndication) Read(resp *fetch.Response) (Answer, error) {
 	if failure != nil {
 		return Answer{}, failure
 	}
-	a := Answer{Lossy: lossy, Capped: capped}
+	a := answerOf(entries, now.UTC())
+	a.Lossy, a.Capped = lossy, capped
+	return a, nil
+}
+
+// answerOf gives entries the common shape, each once.
+func answerOf(entries []entry, now time.Time) Answer {
+	var a Answer
 	ids := identify(entries)
 	seen := make(map[string]bool, len(ids))
 	for i, e := range entries {
@@ -88,9 +92,9 @@ func (s *syndication) Read(resp *fetch.Response) (Answer, error) {
 			continue
 		}
 		seen[ids[i]] = true
-		a.Items = append(a.Items, e.item(ids[i], len(a.Items)+1, now.UTC()))
+		a.Items = append(a.Items, e.item(ids[i], len(a.Items)+1, now))
 	}
-	return a, nil
+	return a
 }
 
 // entry is one item of any of the formats.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
@@ -19,6 +20,22 @@ import (
 // valid UTF-8, and only then the charset that the header or the XML
 // declaration names. lossy says that bytes had to be replaced or guessed.
 func decodeText(body []byte, contentType string) (text string, lossy bool) {
+	return decodeNamed(body, charsetParam(contentType), declaredEncoding(body))
+}
+
+// decodeHTML is decodeText for a page, which may name its charset in a meta
+// element among its first 1024 bytes (HTML, "prescan a byte stream").
+func decodeHTML(body []byte, contentType string) (text string, lossy bool) {
+	meta := ""
+	if _, name, certain := charset.DetermineEncoding(body[:min(len(body), 1024)], ""); certain {
+		meta = name
+	}
+	return decodeNamed(body, charsetParam(contentType), meta, declaredEncoding(body))
+}
+
+// decodeNamed is decodeText with the charsets that something claims, those
+// that count most first.
+func decodeNamed(body []byte, names ...string) (text string, lossy bool) {
 	if e, skip := byMark(body); e != nil {
 		return convert(e, body[skip:])
 	}
@@ -26,7 +43,6 @@ func decodeText(body []byte, contentType string) (text string, lossy bool) {
 	if e := byZeros(body); e != nil {
 		return convert(e, body)
 	}
-	names := []string{charsetParam(contentType), declaredEncoding(body)}
 	if utf8.Valid(body) {
 		for _, n := range names {
 			// These write other scripts with ASCII bytes alone.

@@ -77,8 +77,10 @@ func scalar(v any) string {
 	return ""
 }
 
-// looseInstant reads what APIs write as a time: RFC 3339 with its shorter
-// forms, HTTP and mail dates, seconds or milliseconds since 1970.
+// looseInstant reads what APIs and pages write as a time: RFC 3339 with its
+// shorter forms (HTML's datetime among them), HTTP and mail dates, a day with
+// its month's English name, seconds or milliseconds since 1970. Without a zone
+// it is UTC.
 func looseInstant(v any) *time.Time {
 	var t time.Time
 	switch x := v.(type) {
@@ -96,6 +98,9 @@ func dated(s string) time.Time {
 	for _, layout := range []string{
 		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02",
 		"2006-01-02T15:04:05-0700", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC,
+		"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04Z07:00", "2006-01-02 15:04",
+		"Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700",
+		"2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006",
 	} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t

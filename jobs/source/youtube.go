@@ -48,7 +48,7 @@ type youtube struct {
 
 // newYouTube reads Method, Key, BaseURL, Params, Headers and Pages.
 func newYouTube(c Config) (Source, error) {
-	errs := unused(map[string]bool{"url": c.URL != "", "items": c.Items != "", "map": len(c.Map) > 0})
+	errs := unused(c, "method", "key", "base_url", "params", "headers", "ban")
 	m, ok := youtubeMethods[c.Method]
 	if !ok {
 		errs = append(errs, fmt.Errorf("method %q is not known; it is one of %s", c.Method,
@@ -74,6 +74,7 @@ func newYouTube(c Config) (Source, error) {
 	}
 	if ok {
 		errs = append(errs, m.check(c.Params)...)
+		errs = append(errs, checkValues(c.Method, c.Params)...)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (y *youtube) Host() string { return hostOf(y.base) }
 // Request gives the GET for a page, with the key in a header.
 func (y *youtube) Request(p Page) (fetch.Request, error) {
 	params := overridden(y.c.Params, p.Params)
-	if err := errors.Join(y.method.check(params)...); err != nil {
+	if err := errors.Join(append(y.method.check(params), checkValues(y.c.Method, params)...)...); err != nil {
 		return fetch.Request{}, fmt.Errorf("source: youtube: %w", err)
 	}
 	if params["part"] == "" {

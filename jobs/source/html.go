@@ -159,7 +159,9 @@ func parseHTML(text string) (doc *goquery.Document, failure *AnswerError) {
 	if err != nil {
 		return nil, notAFeed("HTML that is not read: "+snippet(err.Error()), text)
 	}
-	return goquery.NewDocumentFromNode(root), nil
+	doc = goquery.NewDocumentFromNode(root)
+	doc.Find("template").Remove() // it is on no page before a script puts it there
+	return doc, nil
 }
 
 // baseOf is what a page's links resolve against: its first base element with a

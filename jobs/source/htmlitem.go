@@ -177,11 +177,11 @@ func (r *htmlReading) item(s *goquery.Selection) (Item, bool) {
 		it.ID = r.get(r.id, s)
 	}
 	it.Published = r.when(s)
-	any := it.URL+it.Title+it.ID != ""
+	holds := it.URL+it.Title+it.ID != ""
 	for _, p := range r.fields {
 		v := r.get(p, s)
 		it.Fields[p.field] = orNil(v)
-		any = any || v != ""
+		holds = holds || v != ""
 	}
 	if it.ID == "" {
 		it.ID = it.URL
@@ -194,7 +194,7 @@ func (r *htmlReading) item(s *goquery.Selection) (Item, bool) {
 		it.ID = contentID(b.String())
 	}
 	it.ID = boundedID(it.ID)
-	return it, any
+	return it, holds
 }
 
 // when is an item's date: the picked text, or the datetime of the picked

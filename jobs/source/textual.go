@@ -26,12 +26,14 @@ func decodeText(body []byte, contentType string) (text string, lossy bool) {
 // decodeHTML is decodeText for a page, which may name its charset in a meta
 // element among its first 1024 bytes (HTML, "prescan a byte stream").
 func decodeHTML(body []byte, contentType string) (text string, lossy bool) {
-	meta := ""
-	if _, name, certain := charset.DetermineEncoding(body[:min(len(body), 1024)], ""); certain {
-		meta = name
+	meta, head := "", body[:min(len(body), 1024)]
+	if metaCharset.Match(head) { // else what is determined is a guess
+		_, meta, _ = charset.DetermineEncoding(head, "")
 	}
 	return decodeNamed(body, charsetParam(contentType), meta, declaredEncoding(body))
 }
+
+var metaCharset = regexp.MustCompile(`(?i)<meta\s[^>]*charset\s*=`)
 
 // decodeNamed is decodeText with the charsets that something claims, those
 // that count most first.

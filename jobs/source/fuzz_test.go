@@ -2,11 +2,13 @@ package source
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"feedwarden/jobs/fetch"
@@ -113,9 +115,72 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
+func FuzzHTML(f *testing.F) {
+	corpus(f, "html", `<base href="//["><li><a href="?x">1<time datetime=x>`, "<b a=1><b a=2><p>x<p>x</b><table><li>", "<li><svg><title><li>", "<template><li>")
+	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
+		fuzzed(t, Config{
+			Kind: "html", URL: "https://feeds.example/f", Items: "li, .item, a", Next: &NextPage{CSS: "a", Max: 3}, Ban: &BanSigns{CSS: "#captcha"},
+			Map: map[string]string{"x": "*@href", "y": ".", "published": "time"},
+		}, body, contentType)
+	})
+}
+
+// Whatever a target says of its next page: a request is one to a web address,
+// with a secret to the same origin, or there is none; and a list ends.
+func FuzzJSONPaging(f *testing.F) {
+	f.Add([]byte(`{"rows":[{"id":1}],"next":"?p=2"}`), `</x>; rel="next"`, 1)
+	f.Add([]byte(`{"rows":[{}],"next":{"a":1}}`), `<//[>; rel=next`, 2)
+	f.Add([]byte(`{"rows":[],"next":"https://elsewhere.example\u0000"}`), `<a>; rel="\`, 0)
+	f.Add([]byte(`{"rows":[1,2],"next":1e400}`), `</a>;;rel==next`, 3)
+	ways := []Paging{{Next: ".next"}, {LinkHeader: true}, {Cursor: ".next", Param: "c"}, {Page: &PageNumbers{From: 1, Max: 3}}}
+	f.Fuzz(func(t *testing.T, body []byte, link string, way int) {
+		c := Config{Kind: "json", URL: "https://feeds.example/f?p={page}", Items: ".rows[]", MaxItems: 50, Headers: map[string]string{"X-Key": "secret-secret"}}
+		c.Paging = &ways[uint(way)%uint(len(ways))]
+		s := build(t, c)
+		p := Page{}
+		for n := 0; ; n++ {
+			if n > 3 {
+				break // the same answer again and again: it has ended, or is a cursor of its own each time
+			}
+			req, err := s.Request(p)
+			if err != nil {
+				t.Fatalf("a cursor that was given is refused: %v", err)
+			}
+			u, err := url.Parse(req.URL)
+			if err != nil || u.Scheme != "https" || u.Host != "feeds.example" || !req.Keyed {
+				t.Fatalf("%q, %v", req.URL, err)
+			}
+			a, err := s.Read(&fetch.Response{Status: 200, Header: http.Header{"Link": {link}}, Body: body, URL: u, Label: req.Label})
+			if n == 0 {
+				sound(t, c, a, err)
+			}
+			if err != nil || a.Next == "" {
+				return
+			}
+			p.Cursor = a.Next
+		}
+		if c.Paging.Page != nil {
+			t.Fatal("numbers beyond max")
+		}
+	})
+}
+
+func FuzzPushed(f *testing.F) {
+	corpus(f, "syndication", `[{"id":1,"fields":{"a":[]}}]`, "{\"id\":1}\n{\"id\":2}", `{"items":[{"url":"https://x"}]}`, `{"items":[]}[]`, "[")
+	corpus(f, "json")
+	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
+		c := Config{MaxItems: 50, Now: func() time.Time { return now }}
+		a, err := ReadPushed(contentType, body, c)
+		sound(t, c, a, err)
+	})
+}
+
 func FuzzDecodeText(f *testing.F) {
 	corpus(f, "syndication", "\xff\xfe\x00", "\x1b$B", "<\x00?\x00")
 	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
+		if text, _ := decodeHTML(body, contentType); !utf8.ValidString(text) {
+			t.Fatalf("%q is not UTF-8", text)
+		}
 		text, lossy := decodeText(body, contentType)
 		if !utf8.ValidString(text) {
 			t.Fatalf("%q is not UTF-8", text)

@@ -117,26 +117,15 @@ func pushedObject(text string, c Config) (Answer, *AnswerError) {
 
 // pushedList reads a JSON array.
 func pushedList(text string, c Config) (Answer, *AnswerError) {
-	d := json.NewDecoder(strings.NewReader(text))
-	p := pushed{c: c}
-	if _, err := d.Token(); err != nil {
+	var raws []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &raws); err != nil {
 		return Answer{}, misread(err, text, 0)
 	}
-	for d.More() {
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return Answer{}, misread(err, text, 0)
-		}
-		if failure := p.add(raw, fmt.Sprintf("item %d", p.n+1)); failure != nil {
+	p := pushed{c: c}
+	for i, raw := range raws {
+		if failure := p.add(raw, fmt.Sprintf("item %d", i+1)); failure != nil {
 			return Answer{}, failure
 		}
-	}
-	if _, err := d.Token(); err != nil {
-		return Answer{}, misread(err, text, 0)
-	}
-	after := int(d.InputOffset())
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Answer{}, invalid("%s: something stands after the list", place(text, after))
 	}
 	return p.a, nil
 }

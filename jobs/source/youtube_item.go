@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"html"
 	"io"
 	"math"
 	"net/url"
@@ -134,6 +135,10 @@ func decodeYouTube(body []byte) (youtubeList, bool, *AnswerError) {
 func (e youtubeEntry) item(region string) (Item, bool) {
 	f := map[string]any{"kind": nil}
 	s := e.Snippet
+	if e.Kind == "youtube#searchResult" {
+		// Searches, and they alone, give their texts with HTML's escapes.
+		s.Title, s.ChannelTitle = text(html.UnescapeString(string(s.Title))), text(html.UnescapeString(string(s.ChannelTitle)))
+	}
 	it := Item{Title: string(s.Title), Published: instant(s.PublishedAt)}
 	channel, channelID := string(s.ChannelTitle), string(s.ChannelID)
 	switch {

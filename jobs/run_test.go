@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+
+	"feedwarden/jobs/source"
 )
 
 func TestJobRunsFromQueueToStoredVersion(t *testing.T) {
@@ -338,4 +340,42 @@ func TestInteractiveJobIsServedWhileLongJobsHoldEverySharedSlot(t *testing.T) {
 		return ""
 	})
 	w.until(w.enqueue(Spec{}).ID, Done)
+}
+
+// Each page of a list is a request of its own, and is charged; validators of
+// one page do not speak for all; no page is stored without the others.
+func TestEachPageOfAListIsCharged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(100, time.Hour), withFeed(func(f *Feed) {
+		f.Cost = 2
+		f.Source.Kind, f.Source.Items, f.Source.Paging = "json", ".[]", &source.Paging{LinkHeader: true}
+	}))
+	w.upstream.on(func(n int, rw http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("If-None-Match") != "" {
+			t.Errorf("request %d asks whether one page has changed", n)
+		}
+		page := r.URL.Query().Get("p")
+		next := map[string]string{"": "2", "2": "3"}[page]
+		if next != "" {
+			rw.Header().Set("Link", fmt.Sprintf(`<?p=%s>; rel="next"`, next))
+		}
+		rw.Header().Set("ETag", `"x"`)
+		fmt.Fprintf(rw, `[{"id":"page %s"},{"id":"common"}]`, page)
+		return true
+	})
+	w.work()
+	for job := int64(1); job <= 2; job++ {
+		j := w.until(w.enqueue(Spec{}).ID, Done)
+		var res Result
+		if err := json.Unmarshal(j.Result, &res); err != nil || res.Items != 4 || res.Units != 6 || res.Requests != 3 {
+			t.Errorf("result %s %v", j.Result, err)
+		}
+		if n := w.charged(0); n != 6*job {
+			t.Errorf("%d units charged after %d jobs", n, job)
+		}
+	}
+	v, err := w.store.Get(t.Context(), "news", 0)
+	if err != nil || len(v.Items) != 4 || v.Items[3].ID != "page 3" || v.Items[3].Rank != 4 {
+		t.Errorf("stored %+v %v", v, err)
+	}
 }

@@ -69,7 +69,7 @@ func (r *banRule) sign(resp *fetch.Response) string {
 		return fmt.Sprintf("%q stands in it", clip(r.text))
 	}
 	if r.css != nil && strings.Contains(text, "<") {
-		if doc, failure := parseHTML(text); failure == nil && doc.FindMatcher(cascadia.Selector(r.css)).Length() > 0 {
+		if doc, failure := parseHTML(text); failure == nil && doc.FindMatcher(r.css).Length() > 0 {
 			return fmt.Sprintf("%q matches", r.shown)
 		}
 	}

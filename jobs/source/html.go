@@ -99,7 +99,7 @@ func (p *htmlPage) Request(page Page) (fetch.Request, error) {
 		switch {
 		case failure != nil:
 			return fetch.Request{}, fmt.Errorf("source: html: %w", failure)
-		case secret && !sameOrigin(next, p.url):
+		case secret && !sameSite(p.url, next):
 			return fetch.Request{}, fmt.Errorf("source: html: %w", elsewhere(next, "headers with secrets never leave "+p.Host()))
 		}
 		u = next
@@ -193,7 +193,7 @@ func (r *htmlReading) next(at trail, came *url.URL, items int) (string, *AnswerE
 	}
 	_, secret := headers(p.c, "")
 	switch {
-	case secret && !sameOrigin(u, p.url):
+	case secret && !sameSite(p.url, u):
 		return "", elsewhere(u, "headers with secrets never leave "+p.Host())
 	case !sameSite(came, u) && !sameSite(p.url, u):
 		return "", elsewhere(u, "another site than "+hostOf(came))

@@ -127,13 +127,13 @@ func (j *jsonAPI) request(at trail, over map[string]string, secret bool) (*url.U
 }
 
 // follow reads a next page's link. With secrets in the headers it does not
-// lead to another origin.
+// lead to another origin, but from http to https it may.
 func (j *jsonAPI) follow(base *url.URL, link string, secret bool) (*url.URL, *AnswerError) {
 	u, failure := nextURL(base, link)
 	if failure != nil {
 		return nil, failure
 	}
-	if secret && !sameOrigin(u, j.url) {
+	if secret && !sameSite(j.url, u) {
 		return nil, elsewhere(u, "headers with secrets never leave "+hostOf(j.url))
 	}
 	return u, nil

@@ -94,7 +94,14 @@ func (j *jsonAPI) Request(p Page) (fetch.Request, error) {
 // Read reads the answer.
 func (j *jsonAPI) Read(resp *fetch.Response) (Answer, error) {
 	now := j.c.Now()
+	at, err := parseTrail(resp.Label)
+	if err != nil {
+		return Answer{}, &AnswerError{Kind: Invalid, Reason: err.Error()}
+	}
 	if e := byStatus(resp, now); e != nil {
+		if j.beyondTheLast(at, resp.Status) && e.Kind != Ban {
+			return Answer{}, nil
+		}
 		return Answer{}, e
 	}
 	text, lossy := decodeText(resp.Body, resp.Header.Get("Content-Type"))
@@ -105,10 +112,6 @@ func (j *jsonAPI) Read(resp *fetch.Response) (Answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), j.patience)
 	defer cancel()
 
-	at, err := parseTrail(resp.Label)
-	if err != nil {
-		return Answer{}, &AnswerError{Kind: Invalid, Reason: err.Error()}
-	}
 	a := Answer{Lossy: lossy}
 	r := &jsonReading{jsonAPI: j, base: resp.URL, now: now.UTC(), failed: map[string]int{}}
 	seen := map[string]bool{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -21,7 +22,8 @@ type Paging struct {
 }
 
 // PageNumbers counts {page} in URL and Params: Max pages, the first is From.
-// A page without items, or with those of a page before, is the end.
+// A page without items, one with those of a page before, and a 404 or 400 after
+// the first are the end.
 type PageNumbers struct{ From, Max int }
 
 // pager is a Paging that can be followed.
@@ -220,6 +222,12 @@ func (j *jsonAPI) next(ctx context.Context, at trail, doc any, resp *fetch.Respo
 		return "", endless()
 	}
 	return at.after(len(items), to).String(), nil
+}
+
+// beyondTheLast says that a status answers a number that the list no longer
+// has: page after page came before, and the request differs by the number alone.
+func (j *jsonAPI) beyondTheLast(at trail, status int) bool {
+	return j.paging != nil && j.paging.Page != nil && at.pages > 0 && (status == http.StatusNotFound || status == http.StatusBadRequest)
 }
 
 // nextScalar is a link or a cursor as an API gives it: null, false and empty

@@ -261,6 +261,34 @@ func TestNextLink(t *testing.T) {
 	}
 }
 
+// Many APIs refuse a number beyond the last page. On the first page, and by
+// any other way, a refusal is one.
+func TestARefusedNumberIsTheEnd(t *testing.T) {
+	numbers := Config{Kind: "json", URL: "https://h/?p={page}", Items: ".[]", Paging: &Paging{Page: &PageNumbers{From: 1, Max: 9}}}
+	second := Page{Cursor: trail{}.after(1, "").String()}
+	for _, status := range []int{400, 404} {
+		s := build(t, numbers)
+		if a, err := s.Read(answerTo(t, s, second, status, []byte("no such page"))); err != nil || len(a.Items) != 0 || a.Next != "" {
+			t.Errorf("%d: %v %+v", status, err, a)
+		}
+		if _, err := s.Read(answerTo(t, s, Page{}, status, nil)); err == nil {
+			t.Errorf("%d on the first page is read", status)
+		}
+		linked := numbers
+		linked.Paging = &Paging{Cursor: ".c", Param: "c"}
+		linked.URL = "https://h/"
+		s = build(t, linked)
+		if _, err := s.Read(answerTo(t, s, Page{Cursor: trail{}.after(1, "x").String()}, status, nil)); err == nil {
+			t.Errorf("%d of a cursor is read", status)
+		}
+	}
+	s := build(t, numbers)
+	_, err := s.Read(answerTo(t, s, second, 404, nil, "Cf-Mitigated", "challenge"))
+	wantAnswer(t, err, Ban)
+	_, err = s.Read(answerTo(t, s, second, 503, nil))
+	wantAnswer(t, err, Target5xx)
+}
+
 func TestPaged(t *testing.T) {
 	for _, tt := range []struct {
 		c    Config

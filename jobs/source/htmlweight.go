@@ -23,7 +23,6 @@ var formatting = []atom.Atom{
 // one that stops in the middle of a tag.
 func weigh(text string) *AnswerError {
 	z := html.NewTokenizer(strings.NewReader(text))
-	z.SetMaxBuf(len(text) + 1)
 	type open struct {
 		name atom.Atom
 		raw  string

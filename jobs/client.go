@@ -76,6 +76,8 @@ type Client struct {
 	asynq     *asynq.Client
 	inspector *asynq.Inspector
 	log       *slog.Logger
+	vigils    vigils
+	reads     reads
 }
 
 // NewClient makes a client with a catalog of its own; it does no I/O.

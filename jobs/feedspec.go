@@ -27,6 +27,9 @@ type Feed struct {
 	Timezone     string
 }
 
+// Pushed says that scripts fill the feed: nobody fetches it.
+func (f Feed) Pushed() bool { return f.Source.Kind == "push" }
+
 // Queues that jobs live in.
 const (
 	QueueInteractive = "interactive"

@@ -57,55 +57,82 @@ func (c *Client) Read(ctx context.Context, name string, params map[string]string
 			return Read{}, err
 		}
 	}
-	now := time.Now()
-	state := h.State(now, f.TTL)
-	if state == "stale" && now.Sub(h.LastErrorAt) > refreshPause {
-		// A reader is never made to wait, nor refused, for what a refresh says.
-		if _, err := c.Refresh(ctx, f, key, params); err != nil {
-			c.log.Warn("could not ask for a refresh", "feed", name, "error", err)
-		} else {
-			state = "updating"
-		}
-	}
+	state := c.Freshen(ctx, f, key, params, h)
 	v, err := c.store.Get(ctx, key, 0)
 	if err != nil {
 		return Read{}, err
 	}
-	return Read{Version: v, Head: h, State: state, Age: h.Age(now)}, nil
+	return Read{Version: v, Head: h, State: state, Age: h.Age(time.Now())}, nil
+}
+
+// Freshen gives the state of a feed whose head was read, and asks for a refresh
+// where it is stale. A reader is never made to wait, nor refused, for what
+// comes of that.
+func (c *Client) Freshen(ctx context.Context, f Feed, key string, params map[string]string, h feed.Head) string {
+	now := time.Now()
+	state := h.State(now, f.TTL)
+	if state != "stale" || f.Pushed() || now.Sub(h.LastErrorAt) <= refreshPause {
+		return state
+	}
+	if _, err := c.Refresh(ctx, f, key, params); err != nil {
+		c.log.Warn("could not ask for a refresh", "feed", f.Name, "error", err)
+		return state
+	}
+	return "updating"
+}
+
+// Await asks for the first version of a feed and waits for it, up to wait;
+// *NotReadyError where nothing came.
+func (c *Client) Await(ctx context.Context, f Feed, wait time.Duration) error {
+	return c.await(ctx, f, feed.Key(f.Name, nil), nil, wait)
 }
 
 // await asks for the first version and waits for it.
 func (c *Client) await(ctx context.Context, f Feed, key string, params map[string]string, wait time.Duration) error {
-	notReady := func(after time.Duration, reason string) error {
-		return &NotReadyError{Feed: f.Name, RetryAfter: max(after, time.Second), Reason: reason}
-	}
+	notReady := notReadyFor(f.Name)
 	if h, err := c.store.Head(ctx, key); err != nil {
 		return err
-	} else if wait := refreshPause - time.Since(h.LastErrorAt); wait > 0 {
+	} else if pause := refreshPause - time.Since(h.LastErrorAt); pause > 0 {
 		// Readers of a feed that fails do not make it fail faster, nor spend its quota.
-		return notReady(wait, "its last fetch failed: "+h.LastError)
+		return notReady(pause, "its last fetch failed: "+h.LastError)
 	}
+	if wait > 0 {
+		return c.vigils.wait(ctx, key, wait, notReady, func(ctx context.Context) error { return c.watch(ctx, f, key, params) })
+	}
+	if f.Pushed() {
+		return notReady(refreshPause, nothingPushed)
+	}
+	job, err := c.Refresh(ctx, f, key, params)
+	if err != nil {
+		return refused(err, notReady)
+	}
+	if j, err := c.Get(ctx, job); err == nil && j.State == Snoozed && j.NextAt != nil {
+		return notReady(time.Until(*j.NextAt), j.LastError)
+	}
+	return notReady(2*time.Second, "its first fetch is under way")
+}
+
+const nothingPushed = "it is filled by scripts, and none has put anything into it yet"
+
+// notReadyFor makes the error of one feed's readers.
+func notReadyFor(name string) func(time.Duration, string) error {
+	return func(after time.Duration, reason string) error {
+		return &NotReadyError{Feed: name, RetryAfter: max(after, time.Second), Reason: reason}
+	}
+}
+
+// watch asks for a fetch once the feed's events are heard, and waits until
+// they say what came of it.
+func (c *Client) watch(ctx context.Context, f Feed, key string, params map[string]string) error {
+	notReady := notReadyFor(f.Name)
 	var job string
-	ask := func() error {
-		var err error
-		job, err = c.Refresh(ctx, f, key, params)
-		return err
-	}
-	if wait <= 0 {
-		if err := ask(); err != nil {
-			return c.refused(err, notReady)
-		}
-		j, err := c.Get(ctx, job)
-		if err == nil && j.State == Snoozed && j.NextAt != nil {
-			return notReady(time.Until(*j.NextAt), j.LastError)
-		}
-		return notReady(2*time.Second, "its first fetch is under way")
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
 	var bad error
 	err := c.store.Watch(ctx, key, func() error {
-		if err := ask(); err != nil {
+		if f.Pushed() {
+			return nil
+		}
+		var err error
+		if job, err = c.Refresh(ctx, f, key, params); err != nil {
 			return err
 		}
 		// A refusal that came before the channel was open is in the job's record.
@@ -127,18 +154,14 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 		}
 		return e.Version > 0
 	})
-	switch {
-	case bad != nil:
+	if bad != nil {
 		return bad
-	case errors.Is(err, context.DeadlineExceeded):
-		return notReady(2*time.Second, fmt.Sprintf("nothing came within %s", wait))
-	case err != nil:
-		return c.refused(err, notReady)
 	}
-	return nil
+	return refused(err, notReady)
 }
 
-func (c *Client) refused(err error, notReady func(time.Duration, string) error) error {
+// refused makes what a full queue says an answer to readers.
+func refused(err error, notReady func(time.Duration, string) error) error {
 	var full *FullError
 	if errors.As(err, &full) {
 		return notReady(full.RetryAfter, full.Error())

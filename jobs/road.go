@@ -57,13 +57,16 @@ func (h *Handler) travel(ctx context.Context, r *run, f Feed, src source.Source,
 			if prog.Pages > 0 {
 				h.keep(ctx, r, f, prog, log)
 			}
+			h.setAside(ctx, r, err, log)
 			return Result{}, err
 		}
 		if prog.notModified || prog.Cursor == "" || (f.Source.Pages > 0 && prog.Pages >= f.Source.Pages) {
 			break
 		}
 	}
-	return h.deposit(ctx, r, f, prog, log)
+	res, err := h.deposit(ctx, r, f, prog, log)
+	h.setAside(ctx, r, err, log)
+	return res, err
 }
 
 // page does one request: charge → take → sent → fetch → report → read.

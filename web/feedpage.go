@@ -28,6 +28,7 @@ type feedPageView struct {
 	First    int
 	Pager    pager
 	Versions []versionRow
+	Aside    []asideRow
 }
 
 type shownVersion struct {
@@ -78,6 +79,7 @@ func (s *Server) readFeedPage(r *http.Request, version int64, at int) (feedPageV
 	if err != nil {
 		return feedPageView{}, err
 	}
+	s.copies.Saw(head)
 	views := []FeedView{feedView(f, head, now)}
 	withJobs(ctx, s.p.Jobs, []feed.Head{head}, views)
 	if shot, err := s.shots.all.get(ctx, dashboardAge); err == nil {
@@ -85,6 +87,13 @@ func (s *Server) readFeedPage(r *http.Request, version int64, at int) (feedPageV
 	}
 	view := views[0]
 	v := feedPageView{frame: s.frame(r, f.Name, now), Feed: newFeedRow(view, now), API: "/v1/feeds/" + url.PathEscape(f.Name), Plight: plight(view, now), Nothing: nothingYet(view)}
+	aside, err := s.p.Feeds.Asides(ctx, f.Name)
+	if err != nil {
+		return v, err
+	}
+	for i, a := range aside {
+		v.Aside = append(v.Aside, newAsideRow(i, a, now))
+	}
 	if head.Empty() && version == 0 {
 		return v, nil
 	}

@@ -3,12 +3,14 @@ package web
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"feedwarden/jobs"
+	"feedwarden/jobs/feed"
 	"feedwarden/jobs/source"
 )
 
@@ -34,26 +36,34 @@ type content struct {
 	raw     bool
 	page    int   // of the raw answer
 	version int64 // 0: the newest
+	since   time.Time
 	wait    time.Duration
 }
 
+// newest says that the newest version is asked for, whole.
+func (c content) newest() bool { return c.version == 0 && c.since.IsZero() }
+
 func (s *Server) readFeed(w http.ResponseWriter, r *http.Request) {
 	ask, err := s.asked(r)
+	if err == nil {
+		err = s.noteReader(r, ask.feed.Name)
+	}
 	if err != nil {
 		s.fail(w, r, err)
+		return
+	}
+	if ask.newest() {
+		s.readNewest(w, r, ask)
 		return
 	}
 	got, err := s.obtain(w, r, ask)
 	if err != nil {
-		if problemOf(err).Code == "feed-empty" {
-			w.Header().Set("Cache-Status", cacheName+"; fwd=miss")
-		}
-		s.fail(w, r, err)
+		s.failRead(w, r, err)
 		return
 	}
 	body, kind, err := form(ask, got)
 	if err == nil && !ask.raw && !accepts(r.Header, kind) {
-		err = problem(http.StatusNotAcceptable, "not-acceptable", "items are given as "+kind+" alone; ?as=raw gives what the upstream sent")
+		err = notItems(kind)
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -63,41 +73,86 @@ func (s *Server) readFeed(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", kind)
 	h.Set("Feedwarden-Version", strconv.FormatInt(got.Version.Version, 10))
 	s.describe(h, ask, got)
-	if ask.raw && ask.page < len(got.Pages) {
+	linkNext(h, r, ask, len(got.Pages))
+	// It knows validators, ranges and HEAD; Last-Modified is when the version came.
+	http.ServeContent(w, r, "", got.FetchedAt, bytes.NewReader(body))
+}
+
+// failRead answers an error of a read; one that found nothing is a miss.
+func (s *Server) failRead(w http.ResponseWriter, r *http.Request, err error) {
+	if problemOf(err).Code == "feed-empty" {
+		w.Header().Set("Cache-Status", cacheName+"; fwd=miss")
+	}
+	s.fail(w, r, err)
+}
+
+func notItems(kind string) error {
+	return problem(http.StatusNotAcceptable, "not-acceptable", "items are given as "+kind+" alone; ?as=raw gives what the upstream sent")
+}
+
+// linkNext points from a page of a raw answer to the next.
+func linkNext(h http.Header, r *http.Request, ask content, pages int) {
+	if ask.raw && ask.page < pages {
 		v := r.URL.Query()
 		v.Set("page", strconv.Itoa(ask.page+1))
 		h.Set("Link", `<`+r.URL.EscapedPath()+"?"+v.Encode()+`>; rel="next"`)
 	}
-	// It knows validators, ranges and HEAD; Last-Modified is when the version came.
-	http.ServeContent(w, r, "", got.FetchedAt, bytes.NewReader(body))
+}
+
+// noteReader remembers who reads what, for warm-up.
+func (s *Server) noteReader(r *http.Request, feed string) error {
+	values := r.Header["Feedwarden-Client"]
+	if len(values) == 0 {
+		return nil
+	}
+	if len(values) > 1 {
+		return problem(http.StatusBadRequest, "invalid-client", "Feedwarden-Client stands more than once")
+	}
+	if err := jobs.CheckClient(values[0]); err != nil {
+		return err
+	}
+	s.p.Jobs.Note(values[0], feed)
+	return nil
 }
 
 // form is a version's bytes and their type: one page as the upstream sent it,
 // or its items.
 func form(ask content, got obtained) (body []byte, kind string, err error) {
 	if !ask.raw {
-		body, err = itemsJSON(ask.feed.Name, got)
+		v := got.Version
+		if !ask.since.IsZero() {
+			v.Items = feed.NewSince(v.Items, ask.since)
+		}
+		body, err = itemsJSON(ask.feed.Name, v)
 		return body, jsonType, err
 	}
-	if body = got.Page(ask.page); body == nil {
-		return nil, "", problem(http.StatusNotFound, "unknown-page", fmt.Sprintf("version %d has %d pages", got.Version.Version, len(got.Pages)))
+	return rawForm(ask, got.Meta, got.Page(ask.page))
+}
+
+func rawForm(ask content, m feed.Meta, page []byte) ([]byte, string, error) {
+	if page == nil {
+		return nil, "", problem(http.StatusNotFound, "unknown-page", fmt.Sprintf("version %d has %d pages", m.Version, len(m.Pages)))
 	}
-	if kind = got.ContentType; kind == "" {
+	kind := m.ContentType
+	if kind == "" {
 		kind = "application/octet-stream"
 	}
-	return body, kind, nil
+	return page, kind, nil
 }
 
 func (s *Server) asked(r *http.Request) (content, error) {
-	q, err := readQuery(r, "as", "page", "version", "wait")
-	if err != nil {
-		return content{}, err
-	}
 	f, err := s.p.Jobs.Feed(r.PathValue("name"))
 	if err != nil {
 		return content{}, err
 	}
-	c := content{feed: f}
+	c := content{feed: f, page: 1}
+	if r.URL.RawQuery == "" {
+		return c, nil
+	}
+	q, err := readQuery(r, "as", "page", "version", "since", "wait")
+	if err != nil {
+		return content{}, err
+	}
 	switch q["as"] {
 	case "", "items":
 	case "raw":
@@ -116,6 +171,14 @@ func (s *Server) asked(r *http.Request) (content, error) {
 		return c, err
 	}
 	c.version = int64(n)
+	if text := q["since"]; text != "" {
+		if c.since, err = time.Parse(time.RFC3339, text); err != nil {
+			return c, badQuery(fmt.Sprintf("since %q: an instant such as 2026-11-30T08:00:00Z is wanted", text))
+		}
+		if c.raw {
+			return c, badQuery("since is for items: a raw answer is given whole")
+		}
+	}
 	c.wait, err = q.duration("wait", maxWait)
 	return c, err
 }
@@ -126,19 +189,60 @@ type obtained struct {
 	missed bool // it was fetched for this reader
 }
 
-// obtain reads the newest version, which asks for a refresh where it is stale,
-// or an older one as it was kept.
+// obtain reads a version by its number, as it was kept, or the whole of the
+// newest one.
 func (s *Server) obtain(w http.ResponseWriter, r *http.Request, ask content) (obtained, error) {
 	ctx := r.Context()
 	if ask.version > 0 {
 		v, err := s.p.Feeds.Get(ctx, ask.feed.Name, ask.version)
 		return obtained{Read: jobs.Read{Version: v, Age: max(time.Since(v.FetchedAt), 0)}}, err
 	}
-	head, err := s.p.Feeds.Head(ctx, ask.feed.Name)
+	c, state, missed, err := s.newest(w, r, ask)
 	if err != nil {
 		return obtained{}, err
 	}
-	if head.Empty() && ask.wait > 0 {
+	v, err := s.p.Feeds.Get(ctx, ask.feed.Name, c.Head.Version)
+	if errors.Is(err, feed.ErrNoVersion) { // a short history: there is a newer one
+		v, err = s.p.Feeds.Get(ctx, ask.feed.Name, 0)
+	}
+	return obtained{Read: jobs.Read{Version: v, Head: c.Head, State: state, Age: c.Head.Age(time.Now())}, missed: missed}, err
+}
+
+// newest gives the newest version as this process holds it, waits where there
+// is none, and asks for a refresh where it is stale: once, for all who read it.
+func (s *Server) newest(w http.ResponseWriter, r *http.Request, ask content) (c *feed.Copy, state string, missed bool, err error) {
+	name := ask.feed.Name
+	c, err = s.copies.Get(r.Context(), name)
+	if errors.Is(err, feed.ErrNoVersion) {
+		missed = true
+		if err = s.await(w, r, ask); err == nil {
+			c, err = s.copies.Get(r.Context(), name)
+		}
+		if errors.Is(err, feed.ErrNoVersion) {
+			err = &jobs.NotReadyError{Feed: name, RetryAfter: time.Second, Reason: "its version was lost as soon as it came"}
+		}
+	}
+	if err != nil {
+		return nil, "", missed, err
+	}
+	state = c.Head.State(time.Now(), ask.feed.TTL)
+	if state != "stale" {
+		return c, state, missed, nil
+	}
+	if c.Ask() {
+		if state = s.p.Jobs.Freshen(r.Context(), ask.feed, name, nil, c.Head); state == "updating" {
+			c.Asked()
+		}
+	} else if c.Updating() {
+		state = "updating"
+	}
+	return c, state, missed, nil
+}
+
+// await waits for a feed's first version.
+func (s *Server) await(w http.ResponseWriter, r *http.Request, ask content) error {
+	ctx := r.Context()
+	if ask.wait > 0 {
 		rc := http.NewResponseController(w)
 		_ = rc.SetReadDeadline(time.Now().Add(ask.wait + s.pace.body))
 		_ = rc.SetWriteDeadline(time.Now().Add(ask.wait + s.pace.write))
@@ -147,11 +251,11 @@ func (s *Server) obtain(w http.ResponseWriter, r *http.Request, ask content) (ob
 		defer cancel()
 		defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // the server's own end, beside the request's
 	}
-	read, err := s.p.Jobs.Read(ctx, ask.feed.Name, nil, ask.wait)
+	err := s.p.Jobs.Await(ctx, ask.feed, ask.wait)
 	if err != nil && s.stopping.Err() != nil {
 		err = &jobs.NotReadyError{Feed: ask.feed.Name, RetryAfter: time.Second, Reason: "this server is stopping"}
 	}
-	return obtained{Read: read, missed: head.Empty()}, err
+	return err
 }
 
 // feedContent is a version's items as JSON. Nothing in it changes while the
@@ -163,8 +267,8 @@ type feedContent struct {
 	Items     []source.Item `json:"items"`
 }
 
-func itemsJSON(name string, got obtained) ([]byte, error) {
-	c := feedContent{Feed: name, Version: got.Version.Version, FetchedAt: got.FetchedAt.UTC(), Items: got.Items}
+func itemsJSON(name string, v feed.Version) ([]byte, error) {
+	c := feedContent{Feed: name, Version: v.Version, FetchedAt: v.FetchedAt.UTC(), Items: v.Items}
 	if c.Items == nil {
 		c.Items = []source.Item{}
 	}

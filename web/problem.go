@@ -14,6 +14,7 @@ import (
 	"feedwarden/allocation"
 	"feedwarden/jobs"
 	"feedwarden/jobs/feed"
+	"feedwarden/jobs/source"
 	"feedwarden/quota"
 )
 
@@ -60,6 +61,10 @@ func problemOf(err error) *Problem {
 		ended   *jobs.EndedError
 		empty   *jobs.NotReadyError
 		never   *quota.ImpossibleError
+		fetched *jobs.NotPushedError
+		nothing *jobs.EmptyPutError
+		client  *jobs.ClientError
+		unread  *source.AnswerError
 		later   *RefusedError
 		tooBig  *http.MaxBytesError
 	)
@@ -82,6 +87,16 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusServiceUnavailable, "feed-empty", empty.Error()).after(empty.RetryAfter)
 	case errors.As(err, &later):
 		return problem(http.StatusServiceUnavailable, "refused", later.Error()).after(later.RetryAfter)
+	case errors.As(err, &fetched):
+		return problem(http.StatusConflict, "not-push", fetched.Error())
+	case errors.Is(err, jobs.ErrMoved):
+		return problem(http.StatusPreconditionFailed, "other-version", "another version is the newest than the one that was named: read it, and put again")
+	case errors.As(err, &nothing):
+		return problem(http.StatusUnprocessableEntity, "empty", nothing.Error()+": ?allow_empty=true")
+	case errors.As(err, &client):
+		return problem(http.StatusBadRequest, "invalid-client", client.Error())
+	case errors.As(err, &unread):
+		return problem(http.StatusUnprocessableEntity, "unreadable", "the content cannot be read: "+unread.Reason)
 	case errors.As(err, &never):
 		return problem(http.StatusUnprocessableEntity, "impossible-cost", never.Error())
 	case errors.Is(err, jobs.ErrNoJob):

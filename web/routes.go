@@ -32,8 +32,11 @@ func routes(s *Server, metrics http.Handler) []route {
 
 		{get, "/v1/feeds", Read, jsonType, s.listFeeds},
 		{get, "/v1/feeds/{name}", Read, "", s.readFeed},
-		{put, "/v1/feeds/{name}", Write, jsonType, s.notBuilt("feeds of source push")},
-		{post, "/v1/warm", Write, jsonType, s.notBuilt("warm-up")},
+		{put, "/v1/feeds/{name}", Write, jsonType, s.putFeed},
+		{get, "/v1/feeds/{name}/versions", Read, jsonType, s.listVersions},
+		{get, "/v1/feeds/{name}/diff", Read, jsonType, s.diffFeed},
+		{get, "/v1/feeds/{name}/aside", Read, jsonType, s.listAside},
+		{post, "/v1/warm", Write, jsonType, s.warm},
 
 		{get, "/v1/quotas", Read, jsonType, s.listQuotas},
 		{get, "/v1/quotas/{name}", Read, jsonType, s.getQuota},
@@ -70,12 +73,5 @@ func routes(s *Server, metrics http.Handler) []route {
 func redirect(to string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, to, http.StatusPermanentRedirect)
-	}
-}
-
-// notBuilt says of a route of the interface that this version does not have it.
-func (s *Server) notBuilt(what string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, problem(http.StatusNotImplemented, "not-built", what+": this version does not have it yet"))
 	}
 }

@@ -64,6 +64,7 @@ type Server struct {
 	pages   *pages
 	monitor *monitor
 	shots   *snapshots
+	copies  *feed.Copies
 	bulk    chan struct{} // a slot for each request of many jobs
 	// judgePace bounds what the judge answers.
 	judgePace *rate.Limiter
@@ -103,6 +104,7 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 		return nil, err
 	}
 	s.shots = newSnapshots(s)
+	s.copies = feed.NewCopies(p.Feeds, feed.CopiesConfig{Encode: itemsJSON, Log: p.Log})
 	metrics, err := newMetrics(s.shots, cfg.Version)
 	if err != nil {
 		return nil, err
@@ -195,6 +197,8 @@ func (s *Server) Stop(ctx context.Context) error {
 		all = append(all, <-s.died) // nil, unless it had ended by itself
 		s.http = nil
 	}
+	s.copies.Close()
+	s.p.Jobs.FlushReads()
 	all = append(all, s.monitor.close())
 	return errors.Join(all...)
 }

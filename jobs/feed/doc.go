@@ -8,6 +8,7 @@
 //	fw:{feed:KEY}:refresh   string: the job that refreshes this feed for readers; ends by itself
 //	fw:{feed:KEY}:partial:JOB string: pages that a job has read before it stopped; ends by itself
 //	fw:{feed:KEY}:tick      string: the last tick's job
+//	fw:{feed:KEY}:aside     list: the last answers that were not taken, newest first; bounded, ends by itself
 //	fw:{feed:KEY}:events    channel: "version N", "snoozed MS JOB", "failed JOB"
 //
 // KEY is the feed's name; a job with parameters of its own fills KEY
@@ -19,5 +20,7 @@
 //
 //	empty ──store──▶ fresh ──ttl──▶ stale ──refresh──▶ updating ──store──▶ fresh
 //
-// When Redis is away, reading fails; nothing is served from a guess.
+// Copies hold versions in a process, in front of Redis: see there for what they
+// promise. When Redis is away, reading fails once a copy's safety time is over;
+// nothing is served from a guess.
 package feed

@@ -33,3 +33,4 @@ func refreshKey(key string) string      { return prefix(key) + "refresh" }
 func partialKey(key, job string) string { return prefix(key) + "partial:" + job }
 func tickKey(key string) string         { return prefix(key) + "tick" }
 func eventChannel(key string) string    { return prefix(key) + "events" }
+func asideKey(key string) string        { return prefix(key) + "aside" }

@@ -19,6 +19,9 @@ import (
 // ErrNoVersion is the answer for a version that is not, or no longer, kept.
 var ErrNoVersion = errors.New("feed: no such version")
 
+// ErrMoved says that another version is the newest than the one to follow.
+var ErrMoved = errors.New("feed: another version is the newest")
+
 //go:embed store.lua
 var storeSource string
 
@@ -115,6 +118,16 @@ type Stored struct {
 // as the caller read it last: it saves a read, and need not be the newest.
 // keep is the number of versions that stay.
 func (s *Store) Put(ctx context.Context, head Head, began, now time.Time, c Content, keep int) (Stored, error) {
+	return s.put(ctx, head, false, began, now, c, keep)
+}
+
+// PutOnto is Put where head is the newest version, and ErrMoved where it is not.
+func (s *Store) PutOnto(ctx context.Context, head Head, began, now time.Time, c Content, keep int) (Stored, error) {
+	return s.put(ctx, head, true, began, now, c, keep)
+}
+
+func (s *Store) put(ctx context.Context, head Head, onto bool, began, now time.Time, c Content, keep int) (Stored, error) {
+	follows := head.Version
 	hash, err := contentHash(c.Items)
 	if err != nil {
 		return Stored{}, err
@@ -128,17 +141,23 @@ func (s *Store) Put(ctx context.Context, head Head, began, now time.Time, c Cont
 					return Stored{}, err
 				}
 			}
-			keepFirstSeen(c.Items, before.Items, now)
+			carryOver(c.Items, before.Items, now)
 			if v, err = encode(head.Key, hash, now, c); err != nil {
 				return Stored{}, err
 			}
 		}
 		st, err := s.store(ctx, head, began, now, hash, v, keep, c)
 		if err != nil || !st.moved {
+			if onto && err == nil && !st.New && st.Version != follows {
+				err = ErrMoved
+			}
 			return st, err
 		}
 		if head, err = s.Head(ctx, head.Key); err != nil {
 			return Stored{}, err
+		}
+		if onto && head.Version != follows {
+			return Stored{}, ErrMoved
 		}
 	}
 	return Stored{}, fmt.Errorf("feed: store %q: others store versions faster than this one can follow", head.Key)
@@ -204,33 +223,44 @@ func (s *Store) Fail(ctx context.Context, key, job, reason string, now time.Time
 
 // Get reads one version whole; 0 is the newest. ErrNoVersion where it is not kept.
 func (s *Store) Get(ctx context.Context, key string, version int64) (Version, error) {
+	if version > 0 {
+		return s.numbered(ctx, key, version)
+	}
+	h, err := s.Head(ctx, key)
+	if err != nil {
+		return Version{}, err
+	}
+	return s.newest(ctx, h)
+}
+
+// newest reads the version that a head tells of, or one that came after it.
+func (s *Store) newest(ctx context.Context, h Head) (Version, error) {
 	// The newest version can be dropped between the two reads when history is short; then there is a newer one.
 	for range 3 {
-		want := version
-		if want == 0 {
-			h, err := s.Head(ctx, key)
-			if err != nil {
-				return Version{}, err
-			}
-			if h.Empty() {
-				return Version{}, fmt.Errorf("%w: %q has none yet", ErrNoVersion, key)
-			}
-			want = h.Version
+		if h.Empty() {
+			return Version{}, fmt.Errorf("%w: %q has none yet", ErrNoVersion, h.Key)
 		}
-		n := strconv.FormatInt(want, 10)
-		vals, err := s.rdb.HMGet(ctx, dataKey(key), "meta:"+n, "items:"+n, "raw:"+n).Result()
-		if err != nil {
-			return Version{}, fmt.Errorf("feed: read %q version %d: %w", key, want, err)
+		v, err := s.numbered(ctx, h.Key, h.Version)
+		if !errors.Is(err, ErrNoVersion) {
+			return v, err
 		}
-		if vals[0] == nil {
-			if version == 0 {
-				continue
-			}
-			return Version{}, fmt.Errorf("%w: %q version %d", ErrNoVersion, key, want)
+		if h, err = s.Head(ctx, h.Key); err != nil {
+			return Version{}, err
 		}
-		return decode(key, want, vals)
 	}
-	return Version{}, fmt.Errorf("%w: %q lost its newest version", ErrNoVersion, key)
+	return Version{}, fmt.Errorf("%w: %q lost its newest version", ErrNoVersion, h.Key)
+}
+
+func (s *Store) numbered(ctx context.Context, key string, want int64) (Version, error) {
+	n := strconv.FormatInt(want, 10)
+	vals, err := s.rdb.HMGet(ctx, dataKey(key), "meta:"+n, "items:"+n, "raw:"+n).Result()
+	if err != nil {
+		return Version{}, fmt.Errorf("feed: read %q version %d: %w", key, want, err)
+	}
+	if vals[0] == nil {
+		return Version{}, fmt.Errorf("%w: %q version %d", ErrNoVersion, key, want)
+	}
+	return decode(key, want, vals)
 }
 
 func decode(key string, n int64, vals []any) (Version, error) {
@@ -245,63 +275,4 @@ func decode(key string, n int64, vals []any) (Version, error) {
 	}
 	v.Raw = []byte(text(2))
 	return v, nil
-}
-
-// Page is one page of the raw answer, 1 the first; nil where there is none.
-func (v Version) Page(n int) []byte {
-	from := 0
-	for i, size := range v.Pages {
-		if from+size > len(v.Raw) {
-			return nil
-		}
-		if i+1 == n {
-			return v.Raw[from : from+size]
-		}
-		from += size
-	}
-	return nil
-}
-
-// Versions lists what is kept, newest first.
-func (s *Store) Versions(ctx context.Context, key string) ([]Meta, error) {
-	m, err := s.rdb.HMGet(ctx, headKey(key), "version", "oldest").Result()
-	if err != nil {
-		return nil, fmt.Errorf("feed: versions of %q: %w", key, err)
-	}
-	newest := number(m[0], 0)
-	oldest := max(number(m[1], 1), newest-1000)
-	if newest == 0 {
-		return nil, nil
-	}
-	var fields []string
-	for n := newest; n >= oldest; n-- {
-		fields = append(fields, "meta:"+strconv.FormatInt(n, 10))
-	}
-	vals, err := s.rdb.HMGet(ctx, dataKey(key), fields...).Result()
-	if err != nil {
-		return nil, fmt.Errorf("feed: versions of %q: %w", key, err)
-	}
-	var out []Meta
-	for i, v := range vals {
-		text, ok := v.(string)
-		if !ok {
-			continue
-		}
-		var meta Meta
-		if err := json.Unmarshal([]byte(text), &meta); err != nil {
-			return nil, fmt.Errorf("feed: meta of %q: %w", key, err)
-		}
-		meta.Version = newest - int64(i)
-		out = append(out, meta)
-	}
-	return out, nil
-}
-
-func number(v any, other int64) int64 {
-	text, _ := v.(string)
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return other
-	}
-	return n
 }

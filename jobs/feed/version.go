@@ -82,13 +82,13 @@ func (h Head) State(now time.Time, ttl time.Duration) string {
 	return "stale"
 }
 
-// contentHash is the identity of an answer: what its items say, without the
-// instants that we added ourselves.
+// contentHash is the identity of an answer: what its items say, without what
+// we added ourselves.
 func contentHash(items []source.Item) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	for _, it := range items {
-		it.FirstSeen = time.Time{}
+		it.FirstSeen, it.RankChange = time.Time{}, nil
 		if err := enc.Encode(it); err != nil {
 			return "", fmt.Errorf("feed: item %q: %w", it.ID, err)
 		}
@@ -96,18 +96,22 @@ func contentHash(items []source.Item) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:12]), nil
 }
 
-// keepFirstSeen gives every item the instant at which its ID was first seen:
-// that of the version before where it was there, else now.
-func keepFirstSeen(items, before []source.Item, now time.Time) {
-	seen := make(map[string]time.Time, len(before))
+// carryOver gives every item what the version before knew of it: the instant
+// at which its ID was first seen, else now; and how many places it has risen
+// since, where it was there.
+func carryOver(items, before []source.Item, now time.Time) {
+	known := make(map[string]source.Item, len(before))
 	for _, it := range before {
-		seen[it.ID] = it.FirstSeen
+		known[it.ID] = it
 	}
 	for i := range items {
-		if t, ok := seen[items[i].ID]; ok {
-			items[i].FirstSeen = t
-		} else {
-			items[i].FirstSeen = now
+		it := &items[i]
+		old, ok := known[it.ID]
+		if !ok {
+			it.FirstSeen, it.RankChange = now, nil
+			continue
 		}
+		risen := old.Rank - it.Rank
+		it.FirstSeen, it.RankChange = old.FirstSeen, &risen
 	}
 }

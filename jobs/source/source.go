@@ -24,8 +24,11 @@ type Item struct {
 	// earliest.
 	FirstSeen time.Time `json:"first_seen"`
 	// Rank is the place in the answer, 1 first, continuing over its pages.
-	Rank   int            `json:"rank"`
-	Fields map[string]any `json:"fields"`
+	Rank int `json:"rank"`
+	// RankChange is how many places it has risen since the version before, less
+	// than 0 when it fell; absent where it was not there. The feed's store sets it.
+	RankChange *int           `json:"rank_change,omitempty"`
+	Fields     map[string]any `json:"fields"`
 }
 
 // Config says what to ask and how to read. Which fields a kind takes is said

@@ -42,7 +42,7 @@ func (s *Server) readNewest(w http.ResponseWriter, r *http.Request, ask content)
 }
 
 func (s *Server) answerRaw(w http.ResponseWriter, r *http.Request, ask content, c *feed.Copy, state string, missed bool) {
-	body, kind, err := rawForm(ask, c.Meta, c.Page(ask.page))
+	body, kind, err := rawForm(c.Meta, c.Page(ask.page))
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -36,9 +36,7 @@ func (s *Server) putFeed(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A reader of this instance who comes after this sees it.
-	if c, err := s.copies.Get(r.Context(), f.Name); err == nil && c.Head.Version < got.Version {
-		s.copies.Saw(feed.Head{Key: f.Name, Version: got.Version})
-	}
+	s.copies.Doubt(f.Name)
 	if v, err := s.p.Feeds.Meta(r.Context(), f.Name, got.Version); err == nil {
 		w.Header().Set("ETag", entityTag(content{}, v))
 	}

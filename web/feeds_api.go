@@ -46,7 +46,7 @@ func (c content) newest() bool { return c.version == 0 && c.since.IsZero() }
 func (s *Server) readFeed(w http.ResponseWriter, r *http.Request) {
 	ask, err := s.asked(r)
 	if err == nil {
-		err = s.noteReader(r, ask.feed.Name)
+		err = s.noteReader(r, ask.feed.Name) //nolint:contextcheck // what it notes is written later, for many readers
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -126,10 +126,10 @@ func form(ask content, got obtained) (body []byte, kind string, err error) {
 		body, err = itemsJSON(ask.feed.Name, v)
 		return body, jsonType, err
 	}
-	return rawForm(ask, got.Meta, got.Page(ask.page))
+	return rawForm(got.Meta, got.Page(ask.page))
 }
 
-func rawForm(ask content, m feed.Meta, page []byte) ([]byte, string, error) {
+func rawForm(m feed.Meta, page []byte) ([]byte, string, error) {
 	if page == nil {
 		return nil, "", problem(http.StatusNotFound, "unknown-page", fmt.Sprintf("version %d has %d pages", m.Version, len(m.Pages)))
 	}

@@ -143,6 +143,7 @@ func (w *world) put(name string, age time.Duration, raw [][]byte, items ...sourc
 	if err != nil {
 		w.Fatal(err)
 	}
+	defer w.server.copies.Doubt(name) // its message may still be on its way
 	st, err := w.store.Put(w.Context(), head, at, at, feed.Content{Items: items, Raw: raw, ContentType: "application/json; charset=utf-8"}, 3)
 	if err != nil {
 		w.Fatal(err)

@@ -77,6 +77,9 @@ func (s *Server) getJob(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	if j.State.Ended() {
+		s.copies.Doubt(j.Feed) // whoever polled reads the feed next, and expects what the job brought
+	}
 	s.answer(w, r, http.StatusOK, j)
 }
 

@@ -171,8 +171,7 @@ func TestMethodsPathsAndForms(t *testing.T) {
 	w.wantProblem(w.get("/v1/feeds", "Accept", "text/csv"), 406, "not-acceptable")
 	w.wantProblem(w.get("/", "Accept", "application/json"), 406, "not-acceptable")
 	w.wantStatus(w.get("/v1/feeds", "Accept", "text/csv, application/*;q=0.1"), 200)
-	w.wantProblem(w.do(ask{method: "PUT", path: "/v1/feeds/news"}), 501, "not-built")
-	w.wantProblem(w.post("/v1/warm", `{"client":"x"}`), 501, "not-built")
+	w.wantProblem(w.do(ask{method: "PUT", path: "/v1/feeds/news"}), 409, "not-push")
 	rec := w.do(ask{method: "HEAD", path: "/v1/feeds"})
 	w.wantStatus(rec, 200)
 }

@@ -198,7 +198,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		s.http = nil
 	}
 	s.copies.Close()
-	s.p.Jobs.FlushReads()
+	s.p.Jobs.FlushReads() //nolint:contextcheck // bounded by itself: what clients read is written though ctx ends
 	all = append(all, s.monitor.close())
 	return errors.Join(all...)
 }

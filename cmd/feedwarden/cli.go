@@ -25,7 +25,7 @@ type CLI struct {
 	Plan      planCmd      `cmd:"" group:"Look and act:" help:"Before anything runs: what the schedules ask of the quotas, and how stale feeds get."`
 	Enqueue   enqueueCmd   `cmd:"" group:"Look and act:" help:"Ad-hoc jobs. 'enqueue -' reads one JSON object a line from standard input."`
 	Jobs      jobsCmd      `cmd:"" group:"Look and act:" help:"List, get, cancel jobs."`
-	Feeds     feedsCmd     `cmd:"" group:"Look and act:" help:"List feeds; print their content."`
+	Feeds     feedsCmd     `cmd:"" group:"Look and act:" help:"List feeds, print their content and history, put content, warm up."`
 	Quota     quotaCmd     `cmd:"" group:"Look and act:" help:"Show, charge, refund, block quotas."`
 	Proxies   proxiesCmd   `cmd:"" group:"Look and act:" help:"List, import, check, take, report, quarantine proxies."`
 	Schedules schedulesCmd `cmd:"" group:"Look and act:" help:"List, pause, trigger schedules; the next instants of an expression."`
@@ -74,7 +74,7 @@ func notBuilt(args []string) string {
 		}
 	}
 	call := strings.Join(words[:min(len(words), 2)], " ")
-	for _, c := range []string{"try", "doctor", "feeds put", "feeds diff", "feeds warm"} {
+	for _, c := range []string{"try", "doctor"} {
 		if call == c || (!strings.Contains(c, " ") && strings.HasPrefix(call+" ", c+" ")) {
 			return c
 		}

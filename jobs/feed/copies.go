@@ -156,6 +156,10 @@ func (c *Copies) Saw(h Head) {
 	}
 }
 
+// Doubt makes the next Get look at Redis: whoever asks next may know of a
+// version whose message has not been heard yet.
+func (c *Copies) Doubt(key string) { c.entry(key).news.Add(1) }
+
 // Loads is how often Redis was asked.
 func (c *Copies) Loads() int64 { return c.loads.Load() }
 
@@ -225,36 +229,43 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// chases is how often content is asked for that a newer version may have pushed
+// out of a short history meanwhile.
+const chases = 20
+
 // read asks Redis: the head, and the content where it is another than before.
+// Both are of one version.
 func (c *Copies) read(ctx context.Context, key string, before *held) (*Copy, error) {
 	c.loads.Add(1)
-	head, err := c.store.Head(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	if head.Empty() {
-		return nil, fmt.Errorf("%w: %q has none yet", ErrNoVersion, key)
-	}
-	if before != nil && before.Head.same(head) {
-		return &Copy{Head: head, Meta: before.Meta, Raw: before.Raw, Body: before.Body}, nil
-	}
-	v, err := c.store.newest(ctx, head)
-	if err != nil {
-		return nil, err
-	}
-	if v.Version != head.Version {
-		// A newer one came meanwhile, and pushed the first out of a short history.
-		if head, err = c.store.Head(ctx, key); err != nil {
+	var missing Head
+	for range chases {
+		head, err := c.store.Head(ctx, key)
+		if err != nil {
 			return nil, err
 		}
-	}
-	got := &Copy{Head: head, Meta: v.Meta, Raw: v.Raw}
-	if c.cfg.Encode != nil {
-		if got.Body, err = c.cfg.Encode(key, v); err != nil {
+		if head.Empty() || head.same(missing) {
+			return nil, fmt.Errorf("%w: %q has none", ErrNoVersion, key)
+		}
+		if before != nil && before.Head.same(head) {
+			return &Copy{Head: head, Meta: before.Meta, Raw: before.Raw, Body: before.Body}, nil
+		}
+		v, err := c.store.numbered(ctx, key, head.Version)
+		if errors.Is(err, ErrNoVersion) {
+			missing = head
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
+		got := &Copy{Head: head, Meta: v.Meta, Raw: v.Raw}
+		if c.cfg.Encode != nil {
+			if got.Body, err = c.cfg.Encode(key, v); err != nil {
+				return nil, err
+			}
+		}
+		return got, nil
 	}
-	return got, nil
+	return nil, fmt.Errorf("feed: read %q: others store versions faster than this one can follow", key)
 }
 
 // same says that two heads are of the same bytes.

@@ -212,15 +212,32 @@ func TestJobsRecoverWhenTheScriptCacheIsFlushedOrRedisRestarts(t *testing.T) {
 	w.until(j.ID, Done)
 }
 
-func TestTwoHundredReadersOfAnEmptyFeedMakeOneRequest(t *testing.T) {
+// waiting is how many readers of a process wait for a feed.
+func waiting(c *Client, key string) int {
+	c.vigils.mu.Lock()
+	defer c.vigils.mu.Unlock()
+	if v := c.vigils.all[key]; v != nil {
+		return v.readers
+	}
+	return 0
+}
+
+func TestTwoHundredReadersOfAnEmptyFeedInTwoProcessesMakeOneRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	second, err := NewClient(w.cfg, w.rdb, w.store, w.limiter, w.log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.upstream.on(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
 		// Long enough that all readers have asked before the answer.
 		w.eventually(10*time.Second, func() string {
+			if n := waiting(w.client, "news") + waiting(second, "news"); n < 200 {
+				return fmt.Sprintf("%d readers wait", n)
+			}
 			n, err := w.rdb.PubSubNumSub(t.Context(), "fw:{feed:news}:events").Result()
-			if err != nil || n["fw:{feed:news}:events"] < 200 {
-				return fmt.Sprintf("%v readers wait %v", n, err)
+			if err != nil || n["fw:{feed:news}:events"] != 2 {
+				return fmt.Sprintf("%v subscriptions of two processes %v", n, err)
 			}
 			return ""
 		})
@@ -228,9 +245,9 @@ func TestTwoHundredReadersOfAnEmptyFeedMakeOneRequest(t *testing.T) {
 	})
 	w.work()
 	errs := make(chan error, 200)
-	for range 200 {
+	for i := range 200 {
 		go func() {
-			r, err := w.client.Read(t.Context(), "news", nil, 20*time.Second)
+			r, err := []*Client{w.client, second}[i%2].Read(t.Context(), "news", nil, 20*time.Second)
 			if err == nil && r.Version.Version != 1 {
 				err = fmt.Errorf("read %+v", r)
 			}

@@ -27,7 +27,7 @@ func main() {
 	span := flag.Duration("span", time.Second, "how long a subject runs in a round")
 	jobsN := flag.Int("jobs", 6000, "whole jobs in a round")
 	schedulesN := flag.Int("schedules", 100_000, "schedules")
-	only := flag.String("only", "", "charges, takes, jobs or schedules; all by default")
+	only := flag.String("only", "", "charges, takes, jobs, reads, slow or schedules; all by default")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -50,6 +50,7 @@ func run(ctx context.Context, rounds int, span time.Duration, jobsN, schedulesN 
 		{"charges", func() (interface{ print() }, error) { return benchQuota(ctx, srv, 6*rounds, span/12) }},
 		{"takes", func() (interface{ print() }, error) { return benchTakes(ctx, srv, rounds, span) }},
 		{"jobs", func() (interface{ print() }, error) { return benchJobs(ctx, srv, rounds, jobsN) }},
+		{"reads", func() (interface{ print() }, error) { return benchReading(ctx, srv, rounds, span) }},
 		{"schedules", func() (interface{ print() }, error) { return benchSchedules(ctx, srv, schedulesN) }},
 	}
 	for _, p := range parts {

@@ -51,6 +51,7 @@ func run(ctx context.Context, rounds int, span time.Duration, jobsN, schedulesN 
 		{"takes", func() (interface{ print() }, error) { return benchTakes(ctx, srv, rounds, span) }},
 		{"jobs", func() (interface{ print() }, error) { return benchJobs(ctx, srv, rounds, jobsN) }},
 		{"reads", func() (interface{ print() }, error) { return benchReading(ctx, srv, rounds, span) }},
+		{"slow", func() (interface{ print() }, error) { return benchSlow(ctx, srv) }},
 		{"schedules", func() (interface{ print() }, error) { return benchSchedules(ctx, srv, schedulesN) }},
 	}
 	for _, p := range parts {

@@ -25,6 +25,9 @@ var ErrMoved = errors.New("feed: another version is the newest")
 //go:embed store.lua
 var storeSource string
 
+//go:embed newest.lua
+var newestSource string
+
 //go:embed claim.lua
 var claimSource string
 
@@ -33,6 +36,7 @@ var releaseSource string
 
 var (
 	storeScript   = redis.NewScript(storeSource)
+	newestScript  = redis.NewScript(newestSource)
 	claimScript   = redis.NewScript(claimSource)
 	releaseScript = redis.NewScript(releaseSource)
 )
@@ -135,13 +139,11 @@ func (s *Store) put(ctx context.Context, head Head, onto bool, began, now time.T
 	for range 10 {
 		var v version
 		if head.Hash != hash {
-			var before Version
-			if !head.Empty() {
-				if before, err = s.Get(ctx, head.Key, head.Version); err != nil && !errors.Is(err, ErrNoVersion) {
-					return Stored{}, err
-				}
+			before, err := s.items(ctx, head)
+			if err != nil {
+				return Stored{}, err
 			}
-			carryOver(c.Items, before.Items, now)
+			carryOver(c.Items, before, now)
 			if v, err = encode(head.Key, hash, now, c); err != nil {
 				return Stored{}, err
 			}
@@ -161,6 +163,24 @@ func (s *Store) put(ctx context.Context, head Head, onto bool, began, now time.T
 		}
 	}
 	return Stored{}, fmt.Errorf("feed: store %q: others store versions faster than this one can follow", head.Key)
+}
+
+// items are those of a head's version; none where it is not kept.
+func (s *Store) items(ctx context.Context, h Head) (items []source.Item, err error) {
+	if h.Empty() {
+		return nil, nil
+	}
+	text, err := s.rdb.HGet(ctx, dataKey(h.Key), "items:"+strconv.FormatInt(h.Version, 10)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &items)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("feed: items of %q version %d: %w", h.Key, h.Version, err)
+	}
+	return items, nil
 }
 
 // version is a version's texts, as the script stores them.
@@ -226,29 +246,24 @@ func (s *Store) Get(ctx context.Context, key string, version int64) (Version, er
 	if version > 0 {
 		return s.numbered(ctx, key, version)
 	}
-	h, err := s.Head(ctx, key)
+	reply, err := s.desk.Run(ctx, newestScript, []string{headKey(key), dataKey(key)}).Slice()
 	if err != nil {
-		return Version{}, err
+		return Version{}, fmt.Errorf("feed: read %q: %w", key, err)
 	}
-	return s.newest(ctx, h)
+	if n, ok := first(reply); ok && len(reply) == 4 {
+		return decode(key, n, reply[1:])
+	} else if ok && n > 0 {
+		return Version{}, fmt.Errorf("%w: %q lost its newest version", ErrNoVersion, key)
+	}
+	return Version{}, fmt.Errorf("%w: %q has none yet", ErrNoVersion, key)
 }
 
-// newest reads the version that a head tells of, or one that came after it.
-func (s *Store) newest(ctx context.Context, h Head) (Version, error) {
-	// The newest version can be dropped between the two reads when history is short; then there is a newer one.
-	for range 3 {
-		if h.Empty() {
-			return Version{}, fmt.Errorf("%w: %q has none yet", ErrNoVersion, h.Key)
-		}
-		v, err := s.numbered(ctx, h.Key, h.Version)
-		if !errors.Is(err, ErrNoVersion) {
-			return v, err
-		}
-		if h, err = s.Head(ctx, h.Key); err != nil {
-			return Version{}, err
-		}
+func first(reply []any) (int64, bool) {
+	if len(reply) == 0 {
+		return 0, false
 	}
-	return Version{}, fmt.Errorf("%w: %q lost its newest version", ErrNoVersion, h.Key)
+	n, ok := reply[0].(int64)
+	return n, ok
 }
 
 func (s *Store) numbered(ctx context.Context, key string, want int64) (Version, error) {

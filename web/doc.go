@@ -4,7 +4,8 @@
 // It is authoritative for nothing. Jobs, feeds, quotas, pools and schedules
 // belong to their packages; web asks them, and says what they said. Any number
 // of web servers share a Redis, and none knows of the others: the cookie of one
-// is good for all that have the same tokens.
+// is good for all that have the same tokens. What is read most, the feeds, each
+// holds a copy of: feed.Copies says what that promises.
 //
 // The road of a request, each step a file:
 //

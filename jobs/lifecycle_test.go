@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+
+	"feedwarden/jobs/feed"
 )
 
 func TestCancelledJobStaysCancelled(t *testing.T) {
@@ -162,7 +164,7 @@ func TestFencedOffRunTouchesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.store.Claim(t.Context(), "news", "j", "", time.Hour); err != nil {
+	if _, err := w.store.Claim(t.Context(), feed.Head{Key: "news"}, "j", "", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range []ending{{State: Done, Result: `"x"`}, {State: Snoozed, Count: "snoozes", Next: time.Now()}} {

@@ -43,7 +43,7 @@ func TestReadersOfAPushFeedWaitForItsContent(t *testing.T) {
 	// Stale, it is given as it is: there is nobody to ask.
 	h := feed.Head{Key: "news", Version: 1, FetchedAt: time.Now().Add(-2 * time.Hour)}
 	f, _ := w.client.Feed("news")
-	if state := w.client.Freshen(t.Context(), f, "news", nil, h); state != "stale" {
+	if state := w.client.Freshen(t.Context(), f, nil, h); state != "stale" {
 		t.Error(state)
 	}
 	if list, err := w.client.List(t.Context(), Filter{}); err != nil || len(list) != 0 {

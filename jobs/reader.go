@@ -57,7 +57,7 @@ func (c *Client) Read(ctx context.Context, name string, params map[string]string
 			return Read{}, err
 		}
 	}
-	state := c.Freshen(ctx, f, key, params, h)
+	state := c.Freshen(ctx, f, params, h)
 	v, err := c.store.Get(ctx, key, 0)
 	if err != nil {
 		return Read{}, err
@@ -68,13 +68,13 @@ func (c *Client) Read(ctx context.Context, name string, params map[string]string
 // Freshen gives the state of a feed whose head was read, and asks for a refresh
 // where it is stale. A reader is never made to wait, nor refused, for what
 // comes of that.
-func (c *Client) Freshen(ctx context.Context, f Feed, key string, params map[string]string, h feed.Head) string {
+func (c *Client) Freshen(ctx context.Context, f Feed, params map[string]string, h feed.Head) string {
 	now := time.Now()
 	state := h.State(now, f.TTL)
 	if state != "stale" || f.Pushed() || now.Sub(h.LastErrorAt) <= refreshPause {
 		return state
 	}
-	if _, err := c.Refresh(ctx, f, key, params); err != nil {
+	if _, err := c.Refresh(ctx, f, params, h); err != nil {
 		c.log.Warn("could not ask for a refresh", "feed", f.Name, "error", err)
 		return state
 	}
@@ -92,6 +92,8 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 	notReady := notReadyFor(f.Name)
 	if h, err := c.store.Head(ctx, key); err != nil {
 		return err
+	} else if !h.Empty() {
+		return nil // it has come meanwhile
 	} else if pause := refreshPause - time.Since(h.LastErrorAt); pause > 0 {
 		// Readers of a feed that fails do not make it fail faster, nor spend its quota.
 		return notReady(pause, "its last fetch failed: "+h.LastError)
@@ -102,8 +104,8 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 	if f.Pushed() {
 		return notReady(refreshPause, nothingPushed)
 	}
-	job, err := c.Refresh(ctx, f, key, params)
-	if err != nil {
+	job, err := c.Refresh(ctx, f, params, feed.Head{Key: key})
+	if err != nil || job == "" {
 		return refused(err, notReady)
 	}
 	if j, err := c.Get(ctx, job); err == nil && j.State == Snoozed && j.NextAt != nil {
@@ -121,6 +123,9 @@ func notReadyFor(name string) func(time.Duration, string) error {
 	}
 }
 
+// errLanded says that the version is there that was to be asked for.
+var errLanded = errors.New("jobs: the version has landed")
+
 // watch asks for a fetch once the feed's events are heard, and waits until
 // they say what came of it.
 func (c *Client) watch(ctx context.Context, f Feed, key string, params map[string]string) error {
@@ -132,8 +137,11 @@ func (c *Client) watch(ctx context.Context, f Feed, key string, params map[strin
 			return nil
 		}
 		var err error
-		if job, err = c.Refresh(ctx, f, key, params); err != nil {
+		if job, err = c.Refresh(ctx, f, params, feed.Head{Key: key}); err != nil {
 			return err
+		}
+		if job == "" {
+			return errLanded
 		}
 		// A refusal that came before the channel was open is in the job's record.
 		if j, err := c.Get(ctx, job); err == nil && j.State == Snoozed && j.NextAt != nil {
@@ -154,8 +162,11 @@ func (c *Client) watch(ctx context.Context, f Feed, key string, params map[strin
 		}
 		return e.Version > 0
 	})
-	if bad != nil {
+	switch {
+	case bad != nil:
 		return bad
+	case errors.Is(err, errLanded):
+		return nil
 	}
 	return refused(err, notReady)
 }
@@ -170,12 +181,13 @@ func refused(err error, notReady func(time.Duration, string) error) error {
 }
 
 // Refresh asks for one fetch of a feed on behalf of readers, unless one that a
-// reader asked for is in flight. It answers the job that does it.
-func (c *Client) Refresh(ctx context.Context, f Feed, key string, params map[string]string) (string, error) {
+// reader asked for is in flight. It answers the job that does it; "" where the
+// feed was fetched since seen was read.
+func (c *Client) Refresh(ctx context.Context, f Feed, params map[string]string, seen feed.Head) (string, error) {
 	id, ended := NewID(), ""
 	for range 3 {
-		holder, err := c.store.Claim(ctx, key, id, ended, claimLife)
-		if err != nil {
+		holder, err := c.store.Claim(ctx, seen, id, ended, claimLife)
+		if err != nil || holder == "" {
 			return "", err
 		}
 		if holder == id {
@@ -195,7 +207,7 @@ func (c *Client) Refresh(ctx context.Context, f Feed, key string, params map[str
 		ended = holder
 	}
 	if _, err := c.Enqueue(ctx, Spec{Feed: f.Name, Params: params, Priority: Interactive, ID: id}); err != nil {
-		if herr := c.store.Hold(ctx, key, id, 0); herr != nil {
+		if herr := c.store.Hold(ctx, seen.Key, id, 0); herr != nil {
 			c.log.Warn("could not give up a refresh claim", "feed", f.Name, "error", herr)
 		}
 		return "", err

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"feedwarden/jobs/feed"
 )
 
 func TestTheClaimOfADeadOwnerEndsByItsLease(t *testing.T) {
@@ -15,15 +17,15 @@ func TestTheClaimOfADeadOwnerEndsByItsLease(t *testing.T) {
 	w := newWorld(t)
 	f, _ := w.client.Feed("news")
 	// Its owner died between the claim and the enqueuing: the job never was.
-	if _, err := w.store.Claim(t.Context(), "news", "dead", "", 700*time.Millisecond); err != nil {
+	if _, err := w.store.Claim(t.Context(), feed.Head{Key: "news"}, "dead", "", 700*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	if job, err := w.client.Refresh(t.Context(), f, "news", nil); err != nil || job != "dead" {
+	if job, err := w.client.Refresh(t.Context(), f, nil, feed.Head{Key: "news"}); err != nil || job != "dead" {
 		t.Fatalf("%s %v", job, err)
 	}
 	w.work()
 	w.eventually(10*time.Second, func() string {
-		job, err := w.client.Refresh(t.Context(), f, "news", nil)
+		job, err := w.client.Refresh(t.Context(), f, nil, feed.Head{Key: "news"})
 		if err != nil || job == "dead" {
 			return fmt.Sprint(job, err)
 		}

@@ -84,13 +84,14 @@ func (c *Client) warm(ctx context.Context, f Feed, h feed.Head) (Warmed, error) 
 		w.Action, w.RetryAfterMS = WarmFailing, pause.Milliseconds()
 		return w, nil
 	}
-	job, err := c.Refresh(ctx, f, h.Key, nil)
+	job, err := c.Refresh(ctx, f, nil, h)
 	var full *FullError
 	switch {
 	case errors.As(err, &full):
 		w.Action, w.RetryAfterMS = WarmFull, full.RetryAfter.Milliseconds()
 	case err != nil:
 		return w, err
+	case job == "": // somebody was quicker
 	default:
 		w.Action, w.Job = WarmRefreshing, job
 	}

@@ -230,7 +230,7 @@ func (s *Server) newest(w http.ResponseWriter, r *http.Request, ask content) (c 
 		return c, state, missed, nil
 	}
 	if c.Ask() {
-		if state = s.p.Jobs.Freshen(r.Context(), ask.feed, name, nil, c.Head); state == "updating" {
+		if state = s.p.Jobs.Freshen(r.Context(), ask.feed, nil, c.Head); state == "updating" {
 			c.Asked()
 		}
 	} else if c.Updating() {

@@ -53,7 +53,11 @@ func TestAFeedSaysWhatItWaitsFor(t *testing.T) {
 	w.snoozed("tick", "trending-bd", "snoozed until 2026-11-30T08:15:00.000Z: quota youtube: place 2", until)
 	w.tick("trending-bd", "tick")
 	w.snoozed("reader", "news", "the target said 429", until)
-	if _, err := w.store.Claim(t.Context(), "news", "reader", "", time.Minute); err != nil {
+	seen, err := w.store.Head(t.Context(), "news")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.store.Claim(t.Context(), seen, "reader", "", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	feeds := w.feeds()

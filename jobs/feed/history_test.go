@@ -165,3 +165,42 @@ func TestPutOntoFollowsOnlyTheVersionThatWasNamed(t *testing.T) {
 		t.Errorf("%+v %v", v, err)
 	}
 }
+
+// A reader who looked before a fetch ended wants no other: the claim knows.
+func TestAClaimForWhatWasFetchedSinceIsNotNeeded(t *testing.T) {
+	t.Parallel()
+	s, key := newStore(t), testredis.Name("f")
+	claim := func(seen Head, job string) string {
+		t.Helper()
+		holder, err := s.Claim(t.Context(), seen, job, "", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return holder
+	}
+	before, err := s.Head(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, key, 0, content("a"), 3)
+	if got := claim(before, "late"); got != "" {
+		t.Errorf("for a reader who saw no version: %q", got)
+	}
+	stale, err := s.Head(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Renew(t.Context(), key, t0.Add(time.Minute), t0.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if got := claim(stale, "late"); got != "" {
+		t.Errorf("for a reader who saw it before it was renewed: %q", got)
+	}
+	now, err := s.Head(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := claim(now, "mine"); got != "mine" {
+		t.Errorf("for a reader who sees it as it is: %q", got)
+	}
+}

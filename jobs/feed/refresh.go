@@ -16,11 +16,16 @@ import (
 // Claim asks for the one refresh that readers may have in flight. It answers
 // the job that holds it: job itself when the claim is ours. A claim ends after
 // life, so a job that died does not hold the feed; ended names a holder that
-// the caller knows to have ended, which is replaced at once.
-func (s *Store) Claim(ctx context.Context, key, job, ended string, life time.Duration) (string, error) {
-	holder, err := s.desk.Run(ctx, claimScript, []string{refreshKey(key)}, job, life.Milliseconds(), ended).Text()
+// the caller knows to have ended, which is replaced at once. seen is the head
+// for which a refresh is wanted: "" where the feed was fetched since.
+func (s *Store) Claim(ctx context.Context, seen Head, job, ended string, life time.Duration) (string, error) {
+	fetched := ""
+	if !seen.FetchedAt.IsZero() {
+		fetched = strconv.FormatInt(seen.FetchedAt.UnixMilli(), 10)
+	}
+	holder, err := s.desk.Run(ctx, claimScript, []string{refreshKey(seen.Key), headKey(seen.Key)}, job, life.Milliseconds(), ended, fetched).Text()
 	if err != nil {
-		return "", fmt.Errorf("feed: claim refresh of %q: %w", key, err)
+		return "", fmt.Errorf("feed: claim refresh of %q: %w", seen.Key, err)
 	}
 	return holder, nil
 }

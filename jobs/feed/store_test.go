@@ -122,7 +122,7 @@ func TestClaimHasOneHolderAndEndsByItself(t *testing.T) {
 	s, key := newStore(t), testredis.Name("f")
 	claim := func(job, ended string, life time.Duration) string {
 		t.Helper()
-		holder, err := s.Claim(t.Context(), key, job, ended, life)
+		holder, err := s.Claim(t.Context(), Head{Key: key}, job, ended, life)
 		if err != nil {
 			t.Fatal(err)
 		}

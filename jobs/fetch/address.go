@@ -28,6 +28,10 @@ var neverAllowed = []netip.Prefix{
 var (
 	nat64     = ssrf.IPv6NAT64Prefix
 	sixToFour = netip.MustParsePrefix("2002::/16")
+	teredo    = netip.MustParsePrefix("2001::/32")
+	// Of both the last four bytes are the IPv4 address.
+	compatible = netip.MustParsePrefix("::/96")
+	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
 )
 
 // checkAddress says whether a target may have this address; nil is yes.
@@ -51,12 +55,16 @@ func checkAddress(ip netip.Addr, allowPrivate bool) error {
 	return nil
 }
 
-// embedded gives the IPv4 address that an IPv6 address stands for.
+// embedded gives the IPv4 addresses that an IPv6 address stands for.
 func embedded(ip netip.Addr) []netip.Addr {
 	switch {
 	case ip.Is4In6():
 		return []netip.Addr{ip.Unmap()}
-	case nat64.Contains(ip):
+	case teredo.Contains(ip): // RFC 4380, 4: the server, and the client with its bits turned round
+		b := ip.As16()
+		client := [4]byte{^b[12], ^b[13], ^b[14], ^b[15]}
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[4:8])), netip.AddrFrom4(client)}
+	case nat64.Contains(ip), translated.Contains(ip), compatible.Contains(ip) && !ip.IsLoopback() && !ip.IsUnspecified():
 		b := ip.As16()
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:16]))}
 	case sixToFour.Contains(ip):

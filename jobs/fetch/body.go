@@ -30,6 +30,7 @@ func (e *encodingError) Error() string {
 // limits are what readBody holds a body to.
 type limits struct {
 	max     int64
+	first   int64 // read no more than so many decoded bytes; 0: all
 	idle    time.Duration
 	minRate int64
 }
@@ -39,13 +40,13 @@ type limits struct {
 // deadline of its own.
 func readBody(ctx context.Context, resp *http.Response, l limits, cancel context.CancelCauseFunc) ([]byte, error) {
 	w := &watch{r: resp.Body, idle: l.idle, minRate: l.minRate, started: time.Now(), left: l.max}
-	if resp.ContentLength > l.max {
+	if l.first == 0 && resp.ContentLength > l.max {
 		return nil, fmt.Errorf("%w: %d bytes announced, %d allowed", errTooLarge, resp.ContentLength, l.max)
 	}
 	w.timer = time.AfterFunc(l.idle, func() { cancel(errIdle) })
 	defer w.timer.Stop()
 
-	body, err := decode(w, resp, l.max)
+	body, err := decode(w, resp, l)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
@@ -55,11 +56,11 @@ func readBody(ctx context.Context, resp *http.Response, l limits, cancel context
 	return body, nil
 }
 
-func decode(w *watch, resp *http.Response, limit int64) ([]byte, error) {
+func decode(w *watch, resp *http.Response, l limits) ([]byte, error) {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ",")))
 	switch coding {
 	case "", "identity":
-		return readAll(w, limit, resp.ContentLength)
+		return readAll(w, l, resp.ContentLength)
 	case "gzip", "x-gzip":
 	default:
 		return nil, &encodingError{coding}
@@ -76,25 +77,30 @@ func decode(w *watch, resp *http.Response, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := readAll(z, limit, -1)
-	if err != nil {
-		return nil, err
+	body, err := readAll(z, l, -1)
+	if err != nil || l.first > 0 {
+		return body, err
 	}
 	return body, z.Close()
 }
 
-// readAll reads to the end, or fails at the first byte beyond limit.
-func readAll(r io.Reader, limit, announced int64) ([]byte, error) {
+// readAll reads to the end, or fails at the first byte beyond the cap; or it
+// reads the first bytes alone.
+func readAll(r io.Reader, l limits, announced int64) ([]byte, error) {
 	var b bytes.Buffer
 	if announced > 0 {
 		b.Grow(int(min(announced, 1<<20)) + bytes.MinRead)
 	}
-	n, err := io.Copy(&b, io.LimitReader(r, limit+1))
+	most := l.max + 1
+	if l.first > 0 {
+		most = min(most, l.first)
+	}
+	n, err := io.Copy(&b, io.LimitReader(r, most))
 	if err != nil {
 		return nil, err
 	}
-	if n > limit {
-		return nil, fmt.Errorf("%w: more than %d bytes when decoded", errTooLarge, limit)
+	if n > l.max {
+		return nil, fmt.Errorf("%w: more than %d bytes when decoded", errTooLarge, l.max)
 	}
 	return b.Bytes(), nil
 }

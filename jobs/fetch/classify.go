@@ -22,12 +22,13 @@ func classify(err error, p *progress) Kind {
 	connected := p != nil && p.connected.Load()
 	var (
 		policy   *policyError
+		follow   *followError
 		proxy    *proxyAnswer
 		encoding *encodingError
 		op       *net.OpError
 	)
 	switch {
-	case errors.As(err, &policy):
+	case errors.As(err, &policy), errors.Is(err, ErrRedirects), errors.As(err, &follow):
 		return KindPolicy
 	case errors.Is(err, context.Canceled):
 		return KindCancelled

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpproxy"
 )
 
 // Request is one GET.
@@ -20,6 +22,12 @@ type Request struct {
 	// Keyed says that the request carries a secret: it never leaves its origin
 	// by a redirect.
 	Keyed bool
+	// Follow is asked before a redirect is followed; its error ends the fetch as
+	// KindPolicy, and errors.As finds it. nil: all that policy allows are followed.
+	Follow func(ctx context.Context, to *url.URL) error
+	// First reads no more than so many decoded bytes of the body and leaves the
+	// rest: where the beginning says enough. 0 is the whole.
+	First int64
 	// Label is not sent; it comes back in the Response, for whoever built the
 	// request.
 	Label string
@@ -29,6 +37,10 @@ type Request struct {
 type Via struct {
 	ID    string
 	Proxy *url.URL // nil is a direct connection
+	// Environment takes the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name
+	// for each hop's URL, and a direct connection where they name none. They are
+	// read when the Client is made. Proxy is nil then.
+	Environment bool
 	// PublicOnly refuses a proxy that is dialled at a private address, also one
 	// whose name came to stand for one: as a connection that failed.
 	PublicOnly bool
@@ -54,12 +66,19 @@ type Client struct {
 	cfg   Config
 	reach reach
 	pool  *transports
+	// environment finds the proxy for a URL in the variables of the process.
+	environment func(*url.URL) (*url.URL, error)
 }
 
 // New makes a client; it does no I/O.
 func New(cfg Config) *Client {
 	cfg = cfg.withDefaults()
-	return &Client{cfg: cfg, reach: newReach(cfg), pool: newTransports(cfg)}
+	return &Client{cfg: cfg, reach: newReach(cfg), pool: newTransports(cfg), environment: httpproxy.FromEnvironment().ProxyFunc()}
+}
+
+// Header is what a request is sent with, on its first hop.
+func (c *Client) Header(req Request) (http.Header, error) {
+	return requestHeader(req.Header, c.cfg.UserAgent)
 }
 
 // Close drops all kept connections. Fetches that run end on their own; later
@@ -88,12 +107,9 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 	if err != nil {
 		return nil, fail(err, nil)
 	}
-	tr, giveBack, err := c.pool.take(via)
-	if err != nil {
+	if err := checkVia(via); err != nil {
 		return nil, fail(err, nil)
 	}
-	defer giveBack()
-
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	total := time.AfterFunc(c.cfg.Timeout, func() {
@@ -111,11 +127,16 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 		if err != nil {
 			return nil, fail(err, nil)
 		}
-		resp, body, p, err := c.hop(ctx, tr, checked, header) //nolint:bodyclose // hop has read and closed it
+		over, err := c.resolve(via, checked)
+		if err != nil {
+			return nil, fail(err, nil)
+		}
+		secrets = append(secrets, secretsOf(nil, nil, false, over.Proxy)...)
+		resp, body, p, err := c.hop(ctx, over, checked, header, req.First) //nolint:bodyclose // hop has read and closed it
 		if err != nil {
 			return nil, fail(err, p)
 		}
-		if readByProxy(checked, via) && loginRefused(resp.StatusCode, resp.Header) {
+		if readByProxy(checked, over) && loginRefused(resp.StatusCode, resp.Header) {
 			return nil, fail(&proxyAnswer{http.StatusProxyAuthRequired}, p)
 		}
 		next, err := nextHop(at, resp.StatusCode, resp.Header, req.Keyed)
@@ -126,12 +147,33 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 			return answer(resp, body, checked, hops, req.Label, started), nil
 		}
 		if hops >= c.cfg.MaxRedirects {
-			return nil, fail(&policyError{fmt.Sprintf("more than %d redirects", c.cfg.MaxRedirects)}, nil)
+			return nil, fail(&redirectsError{c.cfg.MaxRedirects}, nil)
+		}
+		if req.Follow != nil {
+			if err := req.Follow(ctx, next); err != nil {
+				return nil, fail(&followError{err}, nil)
+			}
 		}
 		header = headerFor(at, next, header)
 		secrets = append(secrets, secretsOf(next, nil, false, nil)...)
 		at = next
 	}
+}
+
+// resolve says what carries a hop: of the environment, what that names for its URL.
+func (c *Client) resolve(via Via, u *url.URL) (Via, error) {
+	if !via.Environment {
+		return via, nil
+	}
+	p, err := c.environment(u)
+	if err != nil {
+		return via, &policyError{"the environment names a proxy that cannot be read; http://host:port is one"}
+	}
+	via.Environment, via.Proxy = false, p
+	if p == nil {
+		via.ID = directID
+	}
+	return via, nil
 }
 
 func answer(resp *http.Response, body []byte, u *url.URL, hops int, label string, started time.Time) *Response {
@@ -148,18 +190,23 @@ func answer(resp *http.Response, body []byte, u *url.URL, hops int, label string
 
 // hop sends one request and reads its answer. It goes out a second time only
 // where a kept connection had ended before anything was written to it.
-func (c *Client) hop(ctx context.Context, tr *transport, u *url.URL, h http.Header) (*http.Response, []byte, *progress, error) {
+func (c *Client) hop(ctx context.Context, via Via, u *url.URL, h http.Header, first int64) (*http.Response, []byte, *progress, error) {
+	tr, giveBack, err := c.pool.take(via)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer giveBack()
 	for tries := 1; ; tries++ {
 		// A new one each time: hooks of the last try may still be running.
 		p := &progress{}
-		resp, body, err := c.once(ctx, tr, u, h, p)
+		resp, body, err := c.once(ctx, tr, u, h, first, p)
 		if err == nil || ctx.Err() != nil || tries >= 4 || !p.again() {
 			return resp, body, p, err
 		}
 	}
 }
 
-func (c *Client) once(ctx context.Context, tr *transport, u *url.URL, h http.Header, p *progress) (*http.Response, []byte, error) {
+func (c *Client) once(ctx context.Context, tr *transport, u *url.URL, h http.Header, first int64, p *progress) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	headers := time.AfterFunc(c.cfg.HeaderTimeout, func() {
@@ -191,10 +238,10 @@ func (c *Client) once(ctx context.Context, tr *transport, u *url.URL, h http.Hea
 	if !headers.Stop() {
 		return nil, nil, errHeaders
 	}
-	l := limits{c.cfg.MaxBody, c.cfg.IdleBody, c.cfg.MinRate}
+	l := limits{max: c.cfg.MaxBody, first: first, idle: c.cfg.IdleBody, minRate: c.cfg.MinRate}
 	if isRedirect(resp.StatusCode, resp.Header) {
 		// Read only so that the connection can be kept.
-		l.max = min(l.max, 64<<10)
+		l.max, l.first = min(l.max, 64<<10), 0
 		_, _ = readBody(ctx, resp, l, cancel)
 		return resp, nil, nil
 	}

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"crypto/x509"
+	"net"
 	"time"
 )
 
@@ -20,7 +21,7 @@ type Config struct {
 	// IdleBody bounds the silence within a body: 10 s.
 	IdleBody time.Duration
 	// MinRate is the least average rate of a body in bytes a second, asked for
-	// once it has taken IdleBody: 0, none.
+	// once it has taken IdleBody: 256. Negative: none.
 	MinRate int64
 	// MaxBody caps the decoded bytes of a body: 16 MiB. The bytes on the wire
 	// have the same cap.
@@ -35,6 +36,8 @@ type Config struct {
 	AllowHosts []string
 	// MaxTransports bounds the endpoints whose connections are kept: 100.
 	MaxTransports int
+	// resolver looks names up where there is no proxy; nil is the system's.
+	resolver *net.Resolver
 	// RootCAs verify https targets and proxies; nil takes the system's.
 	RootCAs *x509.CertPool
 }
@@ -45,6 +48,7 @@ const (
 	defaultDialTimeout   = 10 * time.Second
 	defaultHeaderTimeout = 20 * time.Second
 	defaultIdleBody      = 10 * time.Second
+	defaultMinRate       = 256
 	defaultMaxBody       = 16 << 20
 	defaultMaxRedirects  = 5
 	defaultMaxTransports = 100
@@ -66,6 +70,9 @@ func (c Config) withDefaults() Config {
 		if *d.field <= 0 {
 			*d.field = d.value
 		}
+	}
+	if c.MinRate == 0 {
+		c.MinRate = defaultMinRate
 	}
 	if c.MaxBody <= 0 {
 		c.MaxBody = defaultMaxBody

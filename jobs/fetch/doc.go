@@ -12,7 +12,9 @@
 // What holds:
 //   - An endpoint has a transport of its own, in a bounded LRU. A request that
 //     its endpoint cannot carry fails; it is never sent another way. Proxies
-//     named in the environment are ignored.
+//     named in the environment are ignored, but by the endpoint that is the
+//     environment's: it takes for each hop what HTTP_PROXY, HTTPS_PROXY and
+//     NO_PROXY say of its URL.
 //   - A target is refused by scheme, port, host list and address: a literal on
 //     every hop, and the resolved address when there is no proxy. What a proxy
 //     resolves is not seen here, so names that are private by their form

@@ -17,6 +17,20 @@ type policyError struct{ why string }
 
 func (e *policyError) Error() string { return e.why }
 
+// ErrRedirects says that a chain of redirects was longer than is followed.
+var ErrRedirects = errors.New("too many redirects")
+
+type redirectsError struct{ most int }
+
+func (e *redirectsError) Error() string        { return fmt.Sprintf("more than %d redirects", e.most) }
+func (e *redirectsError) Is(target error) bool { return target == ErrRedirects }
+
+// followError is the caller's refusal to follow a redirect.
+type followError struct{ err error }
+
+func (e *followError) Error() string { return "a redirect is not followed: " + e.err.Error() }
+func (e *followError) Unwrap() error { return e.err }
+
 // reach is the policy on targets.
 type reach struct {
 	allowPrivate bool

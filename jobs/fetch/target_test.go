@@ -39,7 +39,27 @@ func TestCheckAddress(t *testing.T) {
 		{"64:ff9b:1::1", false, true},
 		{"2002:7f00:1::", false, true},
 		{"2001:db8::1", false, true},
-		{"2001::1", false, true}, // Teredo
+		{"2001:0:4136:e378:8000:63bf:3fff:fdd2", false, true}, // Teredo, as in RFC 4380
+		{"2001::1", false, false},                             // Teredo whose server is 0.0.0.0
+		{"2001:0:808:808::5601:5601", false, false},           // Teredo, the client link-local
+		{"192.0.0.1", false, true},
+		{"192.0.0.170", false, true}, // NAT64 discovery
+		{"192.88.99.1", false, true}, // 6to4 relays
+		{"198.19.255.255", false, true},
+		{"2001:20::1", false, true},         // ORCHIDv2
+		{"2001:2::1", false, true},          // benchmarking
+		{"100::1", false, true},             // discard only
+		{"3fff::1", false, true},            // documentation
+		{"5f00::1", false, true},            // segment routing
+		{"fec0::1", false, true},            // site-local, deprecated
+		{"::127.0.0.1", false, true},        // IPv4-compatible, deprecated
+		{"::ffff:0:127.0.0.1", false, true}, // IPv4-translated
+		{"64:ff9b::808:808", false, true},   // a public address within NAT64: ours to reach as it is
+		{"::ffff:224.0.0.1", false, false},
+		{"64:ff9b::e000:1", false, false},
+		{"2002:e000:1::", false, false},
+		{"::169.254.169.254", false, false},
+		{"2001:0:a9fe:a9fe::5601:5601", false, false}, // Teredo, server and client link-local
 		{"169.254.169.254", false, false},
 		{"::ffff:169.254.169.254", false, false},
 		{"64:ff9b::a9fe:a9fe", false, false},

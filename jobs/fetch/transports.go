@@ -96,7 +96,7 @@ func (t *transports) close() {
 }
 
 func (t *transports) build(via Via) *http.Transport {
-	dialer := &net.Dialer{Timeout: t.cfg.DialTimeout, KeepAlive: 30 * time.Second}
+	dialer := &net.Dialer{Timeout: t.cfg.DialTimeout, KeepAlive: 30 * time.Second, Resolver: t.cfg.resolver}
 	tr := &http.Transport{
 		// The caller knows its encodings; see Client.Do.
 		DisableCompression:     true,
@@ -146,6 +146,12 @@ func connectAnswer(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Re
 
 func checkVia(via Via) error {
 	p := via.Proxy
+	if via.Environment {
+		if p != nil {
+			return &policyError{"an endpoint has a URL, or is the environment's, not both"}
+		}
+		return nil
+	}
 	if p == nil {
 		if via.ID != "" && via.ID != directID {
 			return &policyError{"the endpoint has no URL, and a request is not sent directly in its place"}

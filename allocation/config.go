@@ -103,6 +103,9 @@ func (c Config) faults() error {
 	if c.Name == "direct" {
 		wrong("the name direct is taken: it means no proxy at all")
 	}
+	if c.Name == "environment" {
+		wrong("the name environment is taken: it means the proxies that HTTP_PROXY and HTTPS_PROXY name")
+	}
 	if !slices.Contains(policies, c.Policy) {
 		wrong("policy %q is unknown: use one of %v", c.Policy, policies)
 	}

@@ -90,6 +90,7 @@ func (c *Client) leaveLines(ctx context.Context, j Job, chargeAs string, sent in
 		fault(c.WakeLine(ctx, f.Quota))
 	}
 	fault(c.pacer.refund(ctx, src.Host(), chargeID(chargeAs, sent)))
+	fault(c.pacer.refund(ctx, src.Host(), robotsID(chargeAs)))
 	if limits := c.cfg.limits(f, src); len(limits) > 0 {
 		next, err := vacate(ctx, c.leases, chargeAs, names(limits), true)
 		fault(err)

@@ -6,8 +6,13 @@ import (
 	"feedwarden/jobs/source"
 )
 
-// Direct is the pool without proxies; it is built in.
-const Direct = "direct"
+// The pools that are built in.
+const (
+	Direct      = "direct"      // no proxy
+	Environment = "environment" // what HTTP_PROXY, HTTPS_PROXY and NO_PROXY say
+)
+
+func builtIn(pool string) bool { return pool == Direct || pool == Environment }
 
 // Feed is one feed as its jobs need it.
 type Feed struct {
@@ -17,14 +22,16 @@ type Feed struct {
 	Cost   int64  // units a request takes
 	// QuotaRunning is how many jobs of the quota may run at a time; 0 is no limit.
 	QuotaRunning int64
-	Pool         string // Direct, or a pool's name
-	Attempts     int    // real failures until the job has failed
-	MaxSnooze    time.Duration
-	Expires      time.Duration // 0: never
-	History      int           // versions kept
-	TTL          time.Duration // 0: fresh for ever
-	Schedule     string        // for pages; "" is fetched by hand or by a reader
-	Timezone     string
+	Pool         string // Direct, Environment, or a pool's name
+	// Robots asks the host's robots.txt before each request, and keeps to it.
+	Robots    bool
+	Attempts  int // real failures until the job has failed
+	MaxSnooze time.Duration
+	Expires   time.Duration // 0: never
+	History   int           // versions kept
+	TTL       time.Duration // 0: fresh for ever
+	Schedule  string        // for pages; "" is fetched by hand or by a reader
+	Timezone  string
 }
 
 // Pushed says that scripts fill the feed: nobody fetches it.

@@ -46,6 +46,7 @@ type Handler struct {
 	pacer   *pacer
 	pools   Allocator
 	fetcher *fetch.Client
+	robots  usher
 	client  *asynq.Client
 	log     *slog.Logger
 
@@ -69,6 +70,7 @@ func NewHandler(cfg Config, rdb redis.UniversalClient, desk *luarun.Desk, store 
 func newHandler(cfg Config, c *Catalog, rdb redis.UniversalClient, desk *luarun.Desk, store *feed.Store, limiter Limiter, leases *quota.Leases, pools Allocator, fetcher *fetch.Client, log *slog.Logger) *Handler {
 	return &Handler{
 		rdb: rdb, desk: desk, cfg: cfg, catalog: c, store: store, limiter: limiter, leases: leases, pacer: newPacer(rdb, cfg.PerHost.Delay), pools: pools, fetcher: fetcher,
+		robots: newUsher(cfg, rdb, fetcher),
 		client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), log: log,
 		running: newInFlight(), held: &holding{runs: map[*run]bool{}}, leaseLife: leaseLife, poke: newPoke(),
 	}

@@ -94,7 +94,8 @@ func (h *Handler) crowded(ctx context.Context, a quota.Acquired) string {
 func (h *Handler) exit(ctx context.Context, r *run, ended bool) {
 	stood := ended && r.Snoozes > 0 // in a line, maybe
 	if stood {
-		h.unpace(ctx, r, h.log)
+		h.unpace(ctx, r, r.chargeID(), h.log)
+		h.unpace(ctx, r, r.robotsID(), h.log)
 	}
 	if len(r.limits) == 0 || !r.held && !stood {
 		return

@@ -8,6 +8,7 @@ import (
 
 	"feedwarden/allocation"
 	"feedwarden/jobs/fetch"
+	"feedwarden/jobs/robots"
 	"feedwarden/jobs/source"
 )
 
@@ -55,6 +56,17 @@ var answerRules = map[source.AnswerKind]rule{
 	source.Ban:       {action: retry, health: allocation.Ban},
 }
 
+// What robots.txt says, or does not, before a page is asked for.
+const (
+	robotsDisallowed = "robots-disallowed"
+	robotsUnknown    = "robots-unknown"
+)
+
+var robotsRules = map[string]rule{
+	robotsDisallowed: {action: fail, health: allocation.Cancelled},
+	robotsUnknown:    {action: snooze, health: allocation.Cancelled},
+}
+
 // verdict is a rule applied to one answer.
 type verdict struct {
 	rule
@@ -65,6 +77,13 @@ type verdict struct {
 // judge finds the rule for an error of fetch or source. A Retry-After of the
 // target turns a retry into a snooze: it said when to come back.
 func judge(err error, now time.Time) verdict {
+	var unknown *robots.UnknownError
+	switch { // before the fetch's own kinds: a redirect may lead where robots.txt keeps us out
+	case errors.Is(err, robots.ErrDisallowed):
+		return verdict{rule: robotsRules[robotsDisallowed], err: err}
+	case errors.As(err, &unknown):
+		return verdict{rule: robotsRules[robotsUnknown], until: max(unknown.Until.Sub(now), time.Second), err: err}
+	}
 	var fe *fetch.Error
 	if errors.As(err, &fe) {
 		r, ok := fetchRules[fe.Kind]

@@ -16,14 +16,19 @@ import (
 )
 
 // pacer keeps a delay between the starts of two requests to one host, over all
-// workers: each host is a quota of one request in that time. nil keeps none.
+// workers: each host is a quota of one request in that time.
 type pacer struct {
-	delay time.Duration
+	delay time.Duration // of every host; 0: none but those of their own
 	rdb   redis.UniversalClient
 
 	mu      sync.Mutex
+	own     map[string]time.Duration // hosts that ask for more
 	limiter *quota.Limiter
 }
+
+// ownMost bounds the hosts whose own delay is remembered; each of their jobs
+// says it again.
+const ownMost = 10_000
 
 const (
 	// paceGrace is how long a host's line waits for a job that was promised its
@@ -35,10 +40,26 @@ const (
 )
 
 func newPacer(rdb redis.UniversalClient, delay time.Duration) *pacer {
-	if delay <= 0 {
-		return nil
+	return &pacer{delay: delay, rdb: rdb, own: map[string]time.Duration{}}
+}
+
+// keep has a host's own delay from now on, where that is the longer one.
+func (p *pacer) keep(host string, own time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case own <= p.delay:
+		delete(p.own, host)
+	case len(p.own) < ownMost || p.own[host] > 0:
+		p.own[host] = own
 	}
-	return &pacer{delay: delay, rdb: rdb}
+}
+
+// delayOf is the delay between two requests to the host; 0 is none.
+func (p *pacer) delayOf(host string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.delay, p.own[host])
 }
 
 // of is the limiter, with a quota for that host.
@@ -50,20 +71,17 @@ func (p *pacer) of(host string) (*quota.Limiter, string, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	mine := quota.Config{Name: name, Windows: []quota.Window{{Limit: 1, Per: max(p.delay, p.own[host]) + lead}}, Grace: paceGrace}
+	all := []quota.Config{mine}
 	if p.limiter != nil {
-		if _, ok := p.limiter.Config(name); ok {
+		if c, ok := p.limiter.Config(name); ok && c.Windows[0].Per == mine.Windows[0].Per {
 			return p.limiter, name, nil
 		}
-	}
-	known := map[string]bool{name: true}
-	if p.limiter != nil {
 		for _, n := range p.limiter.Names() {
-			known[n] = true
+			if c, ok := p.limiter.Config(n); ok && n != name {
+				all = append(all, c)
+			}
 		}
-	}
-	var all []quota.Config
-	for n := range known {
-		all = append(all, quota.Config{Name: n, Windows: []quota.Window{{Limit: 1, Per: p.delay + lead}}, Grace: paceGrace})
 	}
 	var err error
 	if p.limiter == nil {
@@ -85,7 +103,7 @@ func (p *pacer) charge(ctx context.Context, host, id string, priority quota.Prio
 
 // refund gives a start back, and the place in the host's line.
 func (p *pacer) refund(ctx context.Context, host, id string) error {
-	if p == nil {
+	if p.delayOf(host) == 0 {
 		return nil
 	}
 	l, name, err := p.of(host)
@@ -96,18 +114,19 @@ func (p *pacer) refund(ctx context.Context, host, id string) error {
 	return err
 }
 
-// pace waits for the job's turn at the host: for a moment in its slot, when
-// nobody needs that, else asleep.
-func (h *Handler) pace(ctx context.Context, r *run, log *slog.Logger) error {
-	if h.pacer == nil {
+// pace waits for the job's turn at the host, for a start of that name: for a
+// moment in its slot, when nobody needs that, else asleep.
+func (h *Handler) pace(ctx context.Context, r *run, start string, log *slog.Logger) error {
+	delay := h.pacer.delayOf(r.host)
+	if delay == 0 {
 		return nil
 	}
 	for {
-		d, err := h.pacer.charge(ctx, r.host, r.chargeID(), r.priority())
+		d, err := h.pacer.charge(ctx, r.host, start, r.priority())
 		if err == nil && d.Granted && r.now().Sub(d.At) > lead {
 			// An earlier run's start, or the answer came late: another may start just now.
-			if err = h.pacer.refund(ctx, r.host, r.chargeID()); err == nil {
-				d, err = h.pacer.charge(ctx, r.host, r.chargeID(), r.priority())
+			if err = h.pacer.refund(ctx, r.host, start); err == nil {
+				d, err = h.pacer.charge(ctx, r.host, start, r.priority())
 			}
 		}
 		switch {
@@ -121,7 +140,7 @@ func (h *Handler) pace(ctx context.Context, r *run, log *slog.Logger) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		reason := fmt.Sprintf("host %s: one request in %s", r.host, h.pacer.delay)
+		reason := fmt.Sprintf("host %s: one request in %s", r.host, delay)
 		if d.Reason == quota.ReasonBlocked {
 			reason = fmt.Sprintf("host %s is closed", r.host)
 		}
@@ -134,11 +153,8 @@ func (h *Handler) pace(ctx context.Context, r *run, log *slog.Logger) error {
 }
 
 // unpace gives a start back that was not used.
-func (h *Handler) unpace(ctx context.Context, r *run, log *slog.Logger) {
-	if h.pacer == nil {
-		return
-	}
-	if err := h.pacer.refund(context.WithoutCancel(ctx), r.host, r.chargeID()); err != nil && !errors.Is(err, context.Canceled) {
+func (h *Handler) unpace(ctx context.Context, r *run, start string, log *slog.Logger) {
+	if err := h.pacer.refund(context.WithoutCancel(ctx), r.host, start); err != nil && !errors.Is(err, context.Canceled) {
 		log.Warn("could not give back a start", "host", r.host, "error", err)
 	}
 }

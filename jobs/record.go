@@ -116,6 +116,11 @@ func (r *run) priority() quota.Priority {
 	return quota.Scheduled
 }
 
+// robotsID names the job's start at a host for its robots.txt.
+func (r *run) robotsID() string { return robotsID(r.chargeAs) }
+
+func robotsID(as string) string { return as + "/robots" }
+
 func chargeID(as string, sent int) string { return as + "/" + strconv.Itoa(sent+1) }
 
 // chargeName is a job's ID as a quota takes it: a foreign one may be of any

@@ -69,7 +69,7 @@ func (h *Handler) travel(ctx context.Context, r *run, f Feed, src source.Source,
 	return res, err
 }
 
-// page does one request: charge → take → sent → fetch → report → read.
+// page does one request: robots → charge → pace → take → sent → fetch → report → read.
 func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, prog *progress, log *slog.Logger) error {
 	req, err := src.Request(source.Page{Cursor: prog.Cursor, Params: r.payload.Params})
 	if err != nil {
@@ -81,19 +81,22 @@ func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, p
 	if conditional {
 		validate(&req, r.Head)
 	}
+	if err := h.admit(ctx, r, f, src, req, log); err != nil {
+		return err
+	}
 	if err := h.charge(ctx, r, f, log); err != nil {
 		return err
 	}
-	if err := h.pace(ctx, r, log); err != nil {
+	if err := h.pace(ctx, r, r.chargeID(), log); err != nil {
 		return err
 	}
 	a, via, err := h.take(ctx, r, f, src, log)
 	if err != nil {
-		h.unpace(ctx, r, log)
+		h.unpace(ctx, r, r.chargeID(), log)
 		return err
 	}
-	if h.pacer != nil && r.now().Sub(r.paced) > lead {
-		if err := h.pace(ctx, r, log); err != nil {
+	if h.pacer.delayOf(r.host) > 0 && r.now().Sub(r.paced) > lead {
+		if err := h.pace(ctx, r, r.chargeID(), log); err != nil {
 			h.report(ctx, a, nil, allocation.Cancelled, 0, log)
 			return err
 		}
@@ -114,6 +117,9 @@ func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, p
 	}
 	if prog.BeganUS == 0 {
 		prog.BeganUS = began.UnixMicro()
+	}
+	if f.Robots {
+		req.Follow = h.robots.following(req, via, r.now)
 	}
 	resp, err := h.fetcher.Do(ctx, req, via)
 	var ans source.Answer
@@ -181,8 +187,8 @@ func (p *progress) append(items []source.Item) {
 
 // take picks an endpoint; with none, the units go back and no request is made.
 func (h *Handler) take(ctx context.Context, r *run, f Feed, src source.Source, log *slog.Logger) (allocation.Allocation, fetch.Via, error) {
-	if f.Pool == Direct {
-		return allocation.Allocation{Pool: Direct, ID: Direct}, fetch.Via{ID: Direct}, nil
+	if builtIn(f.Pool) {
+		return allocation.Allocation{Pool: f.Pool, ID: f.Pool}, fetch.Via{ID: f.Pool, Environment: f.Pool == Environment}, nil
 	}
 	a, err := h.pools.Take(ctx, f.Pool, allocation.TakeOptions{Key: r.Key, Target: src.Host()})
 	if err == nil {
@@ -210,7 +216,7 @@ func (h *Handler) take(ctx context.Context, r *run, f Feed, src source.Source, l
 const emptyPoolWait = 30 * time.Second
 
 func (h *Handler) report(ctx context.Context, a allocation.Allocation, src source.Source, o allocation.Outcome, after time.Duration, log *slog.Logger) {
-	if a.Pool == Direct {
+	if builtIn(a.Pool) {
 		return
 	}
 	target := ""

@@ -30,7 +30,7 @@ func (d *decoder) feeds(n *node, at Pos, quotas []Quota, pools []Pool) []Feed {
 	for _, p := range pools {
 		r.poolNames = append(r.poolNames, p.Name)
 	}
-	r.poolNames = append(r.poolNames, Direct)
+	r.poolNames = append(r.poolNames, Direct, Environment)
 	d.named(n, path{}.key("feeds"), at, r.entry)
 	slices.SortFunc(r.out, func(a, b Feed) int { return cmp.Compare(a.Name, b.Name) })
 	return r.out

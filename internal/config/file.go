@@ -159,7 +159,7 @@ type Feed struct {
 
 	Quota     string // "" is charged to none
 	Cost      int64  // units a request
-	Pool      string // "direct" is no proxy
+	Pool      string // Direct, Environment, or one of the file's
 	Attempts  int
 	MaxSnooze time.Duration
 	Expires   time.Duration // 0: never
@@ -194,8 +194,11 @@ type Sink struct {
 // DefaultUserAgent names nobody; a real one has a name and a contact.
 const DefaultUserAgent = "example-feeds/1.0 (+https://example.org/contact)"
 
-// Direct is the pool that is built in: no proxy.
-const Direct = "direct"
+// The pools that are built in.
+const (
+	Direct      = "direct"      // no proxy
+	Environment = "environment" // what HTTP_PROXY, HTTPS_PROXY and NO_PROXY say
+)
 
 // defaults is a file that gives nothing.
 func defaults() *File {

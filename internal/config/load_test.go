@@ -121,7 +121,7 @@ func TestEmptySectionsReadAsDefaults(t *testing.T) {
 func TestTheReferenceIsReadWhole(t *testing.T) {
 	for file, want := range map[string][]string{
 		"testdata/reference.yaml": {
-			"fetch.robots", "feeds.trending.sinks",
+			"feeds.trending.sinks",
 		},
 		"testdata/reference-sources.yaml": nil,
 	} {

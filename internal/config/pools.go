@@ -21,6 +21,8 @@ func (d *decoder) pools(n *node, at Pos) []Pool {
 			d.fault(e.pos, fmt.Sprintf("pools: %s %s", quote(e.key), problem), want)
 		} else if e.key == Direct {
 			d.fault(e.pos, "pools: direct is built in: it means no proxy", "want another name")
+		} else if e.key == Environment {
+			d.fault(e.pos, "pools: environment is built in: it means the proxies that HTTP_PROXY and HTTPS_PROXY name", "want another name")
 		}
 		out = append(out, d.pool(e, p))
 	})

@@ -89,7 +89,7 @@ func (h *Handler) admit(ctx context.Context, r *run, f Feed, src source.Source, 
 		return err
 	}
 	if !fresh {
-		if k, err = h.askRobots(ctx, r, f, src, u, req, k, log); err != nil {
+		if k, err = h.askRobots(ctx, r, f, src, u, req, log); err != nil {
 			return err
 		}
 	} else if r.Snoozes > 0 { // for a start of its own, maybe, which another job made needless
@@ -112,7 +112,7 @@ func barred(err error) error {
 }
 
 // askRobots asks for the file, unless another job does so now.
-func (h *Handler) askRobots(ctx context.Context, r *run, f Feed, src source.Source, u *url.URL, req fetch.Request, before robots.Kept, log *slog.Logger) (k robots.Kept, err error) {
+func (h *Handler) askRobots(ctx context.Context, r *run, f Feed, src source.Source, u *url.URL, req fetch.Request, log *slog.Logger) (k robots.Kept, err error) {
 	mine, err := h.robots.store.Claim(ctx, u, h.robots.margin)
 	if err != nil {
 		return k, err
@@ -120,14 +120,19 @@ func (h *Handler) askRobots(ctx context.Context, r *run, f Feed, src source.Sour
 	if !mine {
 		return k, &SnoozeError{Until: r.now().Add(robotsOther), Reason: "another job asks for " + robots.FileURL(u)}
 	}
+	kept := false // the claim ends with that
 	defer func() {
-		if err == nil {
-			return // it is kept, and the claim ended with that
+		if kept {
+			return
 		}
 		if uerr := h.robots.store.Unclaim(context.WithoutCancel(ctx), u); uerr != nil {
 			log.Warn("a claim on robots.txt ends by itself", "error", uerr)
 		}
 	}()
+	before, fresh, err := h.robots.store.Get(ctx, u, h.robots.token(req), r.now())
+	if err != nil || fresh { // another has asked since we looked
+		return before, err
+	}
 	if err := h.pace(ctx, r, r.robotsID(), log); err != nil {
 		return k, err
 	}
@@ -141,6 +146,7 @@ func (h *Handler) askRobots(ctx context.Context, r *run, f Feed, src source.Sour
 	if err != nil {
 		return k, robotsFailed(ctx, u, err, r.now())
 	}
+	kept = true
 	log.Info("robots read", "origin", robots.Origin(u), "via", a.ID, "status", k.Status, "rules", len(k.Rules.Rules), "until", k.Until, "closed", k.Why)
 	return k, nil
 }

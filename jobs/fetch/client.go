@@ -141,17 +141,17 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 		}
 		next, err := nextHop(at, resp.StatusCode, resp.Header, req.Keyed)
 		if err != nil {
-			return nil, fail(err, nil)
+			return nil, fail(err, p)
 		}
 		if next == nil || c.cfg.MaxRedirects < 0 {
 			return answer(resp, body, checked, hops, req.Label, started), nil
 		}
 		if hops >= c.cfg.MaxRedirects {
-			return nil, fail(&redirectsError{c.cfg.MaxRedirects}, nil)
+			return nil, fail(&redirectsError{c.cfg.MaxRedirects}, p)
 		}
 		if req.Follow != nil {
 			if err := req.Follow(ctx, next); err != nil {
-				return nil, fail(&followError{err}, nil)
+				return nil, fail(&followError{err}, p)
 			}
 		}
 		header = headerFor(at, next, header)

@@ -26,8 +26,8 @@ func TestCallerRefusesARedirect(t *testing.T) {
 		}
 		return nil
 	}}, Via{})
-	if wantKind(t, err, KindPolicy); !errors.Is(err, errNotThere) {
-		t.Errorf("%v does not hold the reason", err)
+	if e := wantKind(t, err, KindPolicy); !errors.Is(err, errNotThere) || e.Unsent {
+		t.Errorf("%v does not hold the reason, or says that nothing was sent: %v", err, e.Unsent)
 	}
 	if len(asked) != 2 || len(told) != 2 || told[1] != "/xx" {
 		t.Errorf("asked for %q, told of %q", asked, told)

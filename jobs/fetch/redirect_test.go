@@ -78,6 +78,9 @@ func TestRedirectToPrivateAddressIsRefusedOnEveryHop(t *testing.T) {
 			})
 			_, err := client(t, Config{}).Do(t.Context(), Request{URL: "http://feeds.example.com/"}, via)
 			e := wantKind(t, err, KindPolicy)
+			if e.Unsent {
+				t.Error("it says that nothing was sent")
+			}
 			if strings.Join(asked, " ") != "http://feeds.example.com/ http://second.example.com/" {
 				t.Errorf("asked for %q", asked)
 			}
@@ -135,7 +138,7 @@ func TestKeyedRequestNeverLeavesItsOrigin(t *testing.T) {
 				return
 			}
 			e := wantKind(t, err, KindPolicy)
-			if len(asked) != 1 || strings.Contains(e.Error(), key) {
+			if len(asked) != 1 || e.Unsent || strings.Contains(e.Error(), key) {
 				t.Fatalf("asked %q, %v", asked, e)
 			}
 		})

@@ -70,14 +70,14 @@ func (h *Handler) enter(ctx context.Context, r *run, log *slog.Logger) error {
 		h.held.add(r)
 		return nil
 	}
-	return &SnoozeError{Until: r.now().Add(a.RetryAfter), Reason: h.crowded(ctx, a)}
+	return &SnoozeError{Until: r.now().Add(a.RetryAfter), Reason: tooMany(ctx, h.leases, a)}
 }
 
-// crowded says in a line which running limit refused.
-func (h *Handler) crowded(ctx context.Context, a quota.Acquired) string {
+// tooMany says in a line which running limit refused.
+func tooMany(ctx context.Context, l *quota.Leases, a quota.Acquired) string {
 	if a.Reason == quota.ReasonBlocked {
 		text := a.Full.Name + " is closed"
-		if s, err := h.leases.State(ctx, a.Full.Name); err == nil && !s.BlockedUntil.IsZero() {
+		if s, err := l.State(ctx, a.Full.Name); err == nil && !s.BlockedUntil.IsZero() {
 			text += fmt.Sprintf(" until %s: %s", s.BlockedUntil.Format(time.RFC3339), s.BlockReason)
 		}
 		return text

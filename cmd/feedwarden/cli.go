@@ -23,6 +23,7 @@ type CLI struct {
 
 	Check     checkCmd     `cmd:"" group:"Look and act:" help:"Read the config and say every fault at once."`
 	Plan      planCmd      `cmd:"" group:"Look and act:" help:"Before anything runs: what the schedules ask of the quotas, and how stale feeds get."`
+	Try       tryCmd       `cmd:"" group:"Look and act:" help:"One fetch now: what was sent, what came, what was read, what it cost. Stores nothing."`
 	Enqueue   enqueueCmd   `cmd:"" group:"Look and act:" help:"Ad-hoc jobs. 'enqueue -' reads one JSON object a line from standard input."`
 	Jobs      jobsCmd      `cmd:"" group:"Look and act:" help:"List, get, cancel jobs."`
 	Feeds     feedsCmd     `cmd:"" group:"Look and act:" help:"List feeds, print their content and history, put content, warm up."`
@@ -74,7 +75,7 @@ func notBuilt(args []string) string {
 		}
 	}
 	call := strings.Join(words[:min(len(words), 2)], " ")
-	for _, c := range []string{"try", "doctor"} {
+	for _, c := range []string{"doctor"} {
 		if call == c || (!strings.Contains(c, " ") && strings.HasPrefix(call+" ", c+" ")) {
 			return c
 		}

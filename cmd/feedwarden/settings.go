@@ -108,7 +108,7 @@ func jobsConfig(f *config.File) jobs.Config {
 		c.Feeds = append(c.Feeds, jobs.Feed{
 			Name:   e.Name,
 			Source: e.SourceConfig(), Robots: f.Fetch.Robots && e.Source == "html",
-			Quota:  e.Quota, Cost: e.Cost, QuotaRunning: running[e.Quota], Pool: e.Pool, Attempts: e.Attempts, MaxSnooze: e.MaxSnooze, Expires: e.Expires,
+			Quota: e.Quota, Cost: e.Cost, QuotaRunning: running[e.Quota], Pool: e.Pool, Attempts: e.Attempts, MaxSnooze: e.MaxSnooze, Expires: e.Expires,
 			History: e.History, TTL: e.TTL, Schedule: e.Schedule, Timezone: e.Timezone,
 		})
 	}

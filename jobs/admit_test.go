@@ -299,3 +299,32 @@ func (w *world) proxy(u *url.URL) {
 		w.t.Fatalf("%+v %v", res, err)
 	}
 }
+
+// The proxy that the environment names carries the page and its robots.txt.
+func TestPoolThatIsTheEnvironments(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	p := newUpstream(t) // it answers for every host, as a proxy of its own
+	p.on(func(_ int, rw http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		asked = append(asked, r.URL.String())
+		mu.Unlock()
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(rw, r)
+			return true
+		}
+		return false
+	})
+	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy", "NO_PROXY", "HTTPS_PROXY", "REQUEST_METHOD"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HTTP_PROXY", p.URL)
+	w := newWorld(t, withFeed(withRobots), withFeed(func(f *Feed) { f.Pool, f.Source.URL = Environment, "http://feeds.example.com/feed.xml" }))
+	w.work()
+	w.until(w.enqueue(Spec{}).ID, Done)
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"http://feeds.example.com/robots.txt", "http://feeds.example.com/feed.xml"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}

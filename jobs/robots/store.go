@@ -33,8 +33,8 @@ func (s *Store) Get(ctx context.Context, u *url.URL, token string, now time.Time
 	if err != nil {
 		return Kept{}, false, fmt.Errorf("robots: read what is kept of %s: %w", Origin(u), err)
 	}
-	if json.Unmarshal(data, &k) != nil || k.Schema != schema || k.Agent != token {
-		return Kept{}, false, nil // another binary's, or another name's
+	if err := json.Unmarshal(data, &k); err != nil || k.Schema != schema || k.Agent != token {
+		return Kept{}, false, nil //nolint:nilerr // another binary's, or another name's: asked for anew
 	}
 	return k, now.Before(k.Until), nil
 }

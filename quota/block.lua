@@ -10,6 +10,7 @@ read_meta()
 local span = tonumber(ARGV[own])
 if span == 0 then
   if m.closed > 0 then
+    begin()
     call('HDEL', META, 'until', 'why')
     m.closed = 0
     touch()

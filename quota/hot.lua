@@ -3,18 +3,23 @@
 -- function and no table but the reply: making the others would double its time.
 -- In all other cases nothing has been done here, and what follows answers.
 
-local cost = tonumber(ARGV[6])
+local cost = not string.find(ARGV[6] or '', '%D') and tonumber(ARGV[6])
 if cold == 0 and not ARGV[8] and cost and cost >= 1 and cost < NEVER and cost % 1 == 0
   and n > first and now - since < keep and now < turns and total < FULL and given == count then
   local id, held, fits = ARGV[5], (ARGV[7] == '1' or ARGV[7] == '3') and reserve or 0, true
   local stamp, sum = now > last and now or last + 1, total + cost
-  local spans, uses = '', ''
+  local spans, uses, edges_at = '', '', 16 * count + 33
   for i = 1, given do
     local limit, span = take('<dd', ARGV[2], 16 * i + 17)
     local from, to, floor, place = take('<dddd', state, 81 + 32 * i)
     local used = sum - floor
     fits = fits and from <= now - span and now - span < to and to < NEVER and (span == 0) == (place < 0)
       and used + (held < limit and held or 0) <= limit
+    if span == 0 then -- of this zone still? A day that was remembered may be another's
+      local edges_end = edges_at + 8 + 8 * take('<d', ARGV[2], edges_at)
+      fits = fits and string.find(sub(ARGV[2], edges_at + 8, edges_end - 1), pack('<dd', from, to), 1, true)
+      edges_at = edges_end
+    end
     spans, uses = spans .. pack('<d', span > 0 and span or to - from), uses .. pack('<d', used)
   end
   if fits and not (first > old and call('HGET', OLDER, id)) and call('HSETNX', YOUNG, id, n + 1) == 1 then

@@ -10,6 +10,7 @@ read_meta()
 if m.sum[1] + m.sum[2] == 0 or call('HEXISTS', WAIT, id) == 0 then
   return 0
 end
+begin()
 leave_line({id})
 touch()
 return 1

@@ -4,7 +4,7 @@
 -- counts is the newest entry's total less that of the last entry that has left
 -- it, its floor: the state remembers it with the stamp of the entry after it, and
 -- only when that leaves too is it sought, onward from where it was. Entries have
--- places 1, 2, 3, …; the log holds them by 16, a chunk a field: the total before
+-- places 1, 2, 3, …; the log holds them by CHUNK, a chunk a field: the total before
 -- them, then stamp and total of each. Stamps are distinct and rise, also when the
 -- clock does not. A place whose chunk is gone was so old that nobody counts it.
 -- Cost: O(1) a window, O(log n) when entries have left.

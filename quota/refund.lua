@@ -8,14 +8,15 @@
 if fault then
   return fault
 end
-if not state then
-  return 0
-end
 local id = ARGV[own]
 read_meta()
 if m.sum[1] + m.sum[2] > 0 and call('HEXISTS', WAIT, id) == 1 then
+  begin()
   leave_line({id})
   touch()
+end
+if not state then
+  return 0
 end
 local p = tonumber(call('HGET', YOUNG, id) or call('HGET', OLDER, id) or nil)
 local stamp, sum, before = 0, 0, 0

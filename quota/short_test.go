@@ -74,6 +74,75 @@ func TestAWindowThatBecomesADayAndBack(t *testing.T) {
 	}
 }
 
+func TestADayThatBecomesAnotherZones(t *testing.T) {
+	t.Parallel()
+	east, west := time.FixedZone("east", 11*3600), time.FixedZone("west", -9*3600)
+	in := func(zones ...*time.Location) (c quota.Config) {
+		for i, zone := range zones {
+			c.Windows = append(c.Windows, quota.Window{Limit: 40 + int64(i), Calendar: "day", Location: zone})
+		}
+		return c
+	}
+	configs := []quota.Config{in(east, west), in(west, east), in(west), in(east)}
+	d := open(t, configs[0])
+	model, err := quota.NewLedger(d.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 400 {
+		d.hand.add(time.Duration(i%13) * 3 * time.Minute)
+		if i%5 == 4 {
+			d.configure(configs[i/5%len(configs)])
+			if err := model.Configure(d.cfg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := quota.Request{Quota: d.name, ID: fmt.Sprint("c", i), Cost: int64(i%5 + 1), NoLine: true}
+		got, err := d.l.Charge(d.ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := model.Charge(d.hand.now(), r)
+		if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+			t.Fatalf("charge %d\n got   %+v\n model %+v, %v", i, got, want, err)
+		}
+	}
+}
+
+// Whatever is the first to be asked after the loss.
+func TestWhatIsLeftOfALostLogIsNeverCounted(t *testing.T) {
+	t.Parallel()
+	for what, ask := range map[string]func(d *desk){
+		"unblock": func(d *desk) {
+			if err := d.l.Unblock(d.ctx, d.name); err != nil {
+				t.Error(err)
+			}
+		},
+		"leave":           func(d *desk) { d.leave("w") },
+		"refund a waiter": func(d *desk) { d.refund("w", 0) },
+		"refund":          func(d *desk) { d.refund("c3", 0) },
+	} {
+		d := open(t, window(100, time.Minute))
+		for i := range 20 {
+			d.grant(fmt.Sprint("c", i), 5)
+		}
+		d.charge("w", 10)
+		if err := d.l.Block(d.ctx, d.name, time.Second, "test"); err != nil {
+			t.Fatal(err)
+		}
+		d.rdb.Del(d.ctx, d.key("state"))
+		ask(d)
+		d.hand.add(time.Second)
+		d.leave("w")
+		for i := range 20 {
+			d.grant(fmt.Sprint("c", i), 1)
+		}
+		if got := d.state().Windows[0].Used; got != 20 {
+			t.Errorf("%s: %d used", what, got)
+		}
+	}
+}
+
 func TestALogThatIsLostStartsEmpty(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"state", "log:0"} {

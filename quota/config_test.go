@@ -88,7 +88,7 @@ func TestCostsInDigitsAlone(t *testing.T) {
 func TestScriptsRefuseCostsThatAreNoNumbers(t *testing.T) {
 	t.Parallel()
 	d := open(t, window(10, time.Minute))
-	for _, bad := range []string{"0", "-1", "nan", "inf", "-inf", "9007199254740992", "", "1.5", "abc"} {
+	for _, bad := range []string{"0", "-1", "nan", "inf", "-inf", "9007199254740992", "", "1.5", "abc", "0x10", "1e3", " 5 ", "+5", "5\n"} {
 		if err := d.l.ChargeRaw(d.ctx, d.name, "a", bad); !errors.Is(err, quota.ErrCost) {
 			t.Errorf("%q: %v", bad, err)
 		}

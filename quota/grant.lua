@@ -10,7 +10,7 @@ end
 -- The logs are asked once for all IDs.
 local asked, costs, older = {}, {}, {}
 for k = own, #ARGV, 3 do
-  local i, cost = #asked + 1, tonumber(ARGV[k + 1])
+  local i, cost = #asked + 1, not string.find(ARGV[k + 1], '%D') and tonumber(ARGV[k + 1]) -- which alone takes 0x10 and 1e3
   if not (cost and cost >= 1 and cost < NEVER and cost % 1 == 0) then
     return redis.error_reply('COST must be a whole number from 1 to 2^53-1')
   end

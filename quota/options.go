@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -47,9 +48,10 @@ func (s settings) instant() any {
 	return s.clock().UnixMicro()
 }
 
-func errBlock(d time.Duration) error {
-	return fmt.Errorf("for %s: must be more than 0 and at most ten years", d)
-}
+// ErrSpan is returned for a block that would last for too short or too long.
+var ErrSpan = errors.New("a block lasts from 1µs to ten years")
+
+func errBlock(d time.Duration) error { return fmt.Errorf("for %s: %w", d, ErrSpan) }
 
 // shortReason is a block's reason as it is kept: 200 bytes at most.
 func shortReason(reason string) string {

@@ -92,7 +92,8 @@ func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n, err := s.p.Quotas.Refund(r.Context(), r.PathValue("name"), body.ID)
-	if err == nil && n > 0 {
+	if err == nil {
+		// Units or a place: either may let the next in line go.
 		err = s.p.Jobs.WakeLine(r.Context(), r.PathValue("name"))
 	}
 	if err != nil {

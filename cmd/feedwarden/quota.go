@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"feedwarden/internal/units"
 	"feedwarden/quota"
@@ -12,14 +11,14 @@ import (
 
 type quotaCmd struct {
 	List    quotaListCmd    `cmd:"" help:"Every quota: used, remaining, who waits."`
-	Show    quotaShowCmd    `cmd:"" help:"One quota with the line before it."`
+	Show    quotaShowCmd    `cmd:"" help:"One quota with the line before it and its past day; or host:HOST."`
 	Charge  quotaChargeCmd  `cmd:"" help:"Take units, as any script may that shares the budget. Refused: exit 75 and retry_after_ms."`
 	Refund  quotaRefundCmd  `cmd:"" help:"Give a charge's units back, or leave the line."`
 	Block   quotaBlockCmd   `cmd:"" help:"Close a quota, or host:HOST, for everybody for a time."`
 	Unblock quotaUnblockCmd `cmd:"" help:"Open it again."`
 }
 
-var quotaHeader = []string{"QUOTA", "USED", "REMAINING", "NEXT RELEASE", "WAITING", "GRANTS", "REFUSALS", "BLOCKED UNTIL"}
+var quotaHeader = []string{"QUOTA", "USED", "REMAINING", "WAITING", "BLOCKED UNTIL", "NEXT RELEASE", "GRANTS", "REFUSALS"}
 
 func quotaCells(s quota.State) []string {
 	var used []string
@@ -34,8 +33,8 @@ func quotaCells(s quota.State) []string {
 	if !s.BlockedUntil.IsZero() {
 		blocked = instant(&s.BlockedUntil, s.Now)
 	}
-	return []string{s.Name, strings.Join(used, ", "), fmt.Sprint(s.Remaining), instant(&s.NextRelease, s.Now),
-		fmt.Sprint(s.Scheduled.Waiting + s.Interactive.Waiting), fmt.Sprint(s.Grants), fmt.Sprint(s.Refusals), blocked}
+	return []string{s.Name, strings.Join(used, ", "), fmt.Sprint(s.Remaining),
+		fmt.Sprint(s.Scheduled.Waiting + s.Interactive.Waiting), blocked, instant(&s.NextRelease, s.Now), fmt.Sprint(s.Grants), fmt.Sprint(s.Refusals)}
 }
 
 type quotaListCmd struct{}
@@ -105,7 +104,8 @@ type quotaRefundCmd struct {
 func (c *quotaRefundCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
 		n, err := s.quotas.Refund(s.ctx, c.Name, c.ID)
-		if err == nil && n > 0 {
+		if err == nil {
+			// Units or a place: either may let the next in line go.
 			err = s.jobs.WakeLine(s.ctx, c.Name)
 		}
 		if err != nil {
@@ -119,21 +119,9 @@ func (c *quotaRefundCmd) Run(e *env) error {
 	})
 }
 
-// hostPrefix names a target's host where a quota is named: a host is closed by
-// the Retry-After of a target whose feed has no quota.
-const hostPrefix = "host:"
-
-// blocked is what a person calls that which is closed.
-func blocked(name string) string {
-	if host, ok := strings.CutPrefix(name, hostPrefix); ok {
-		return "host " + host
-	}
-	return "quota " + name
-}
-
 type quotaBlockCmd struct {
 	Name   string `arg:"" help:"The quota, or host:HOST."`
-	For    string `required:"" help:"How long." placeholder:"DUR"`
+	For    string `required:"" help:"How long. Of two blocks the one that ends later holds." placeholder:"DUR"`
 	Reason string `help:"Why, for those who look." default:"by hand"`
 }
 
@@ -143,25 +131,16 @@ func (c *quotaBlockCmd) Run(e *env) error {
 		return usageError("--for %s: a duration such as 10m or 1d is wanted", c.For)
 	}
 	return e.with(func(s *session) error {
-		var err error
-		if host, ok := strings.CutPrefix(c.Name, hostPrefix); ok {
-			err = s.jobs.BlockHost(s.ctx, host, d, c.Reason)
-		} else {
-			err = s.quotas.Block(s.ctx, c.Name, d, c.Reason)
-		}
+		b, err := s.block(c.Name, d, c.Reason)
 		if err != nil {
 			return err
 		}
-		return c.show(s, time.Now().Add(d))
+		if s.json {
+			return s.line(map[string]any{"name": c.Name, "blocked_until": b.until.UTC(), "reason": b.reason})
+		}
+		fmt.Fprintf(s.out, "%s is closed until %s at least: %s\n", blocked(c.Name), instant(&b.until, b.now), oneLine(b.reason))
+		return nil
 	})
-}
-
-func (c *quotaBlockCmd) show(s *session, until time.Time) error {
-	if s.json {
-		return s.line(map[string]any{"name": c.Name, "blocked_until": until.UTC(), "reason": c.Reason})
-	}
-	fmt.Fprintf(s.out, "%s is closed until %s at least\n", blocked(c.Name), instant(&until, time.Now()))
-	return nil
 }
 
 type quotaUnblockCmd struct {
@@ -170,13 +149,7 @@ type quotaUnblockCmd struct {
 
 func (c *quotaUnblockCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
-		var err error
-		if host, ok := strings.CutPrefix(c.Name, hostPrefix); ok {
-			err = s.jobs.UnblockHost(s.ctx, host)
-		} else if err = s.quotas.Unblock(s.ctx, c.Name); err == nil {
-			err = s.jobs.WakeLine(s.ctx, c.Name)
-		}
-		if err != nil {
+		if err := s.unblock(c.Name); err != nil {
 			return err
 		}
 		if e.json {

@@ -11,11 +11,17 @@ import (
 )
 
 type quotaShowCmd struct {
-	Name string `arg:"" help:"The quota."`
+	Name string `arg:"" help:"The quota, or host:HOST."`
 }
 
 func (c *quotaShowCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
+		if host, isHost, err := hostOf(c.Name); err != nil || isHost {
+			if err == nil {
+				err = s.showHost(host)
+			}
+			return err
+		}
 		st, view, err := s.quota(c.Name)
 		if err != nil {
 			return err
@@ -76,12 +82,8 @@ func (e *env) facts(all [][2]string) error {
 
 // quotaFacts are what a person wants to know of a quota besides its row.
 func quotaFacts(s quota.State, running *web.Running, points []quota.Point) [][2]string {
-	limit := "no limit"
-	if running.Limit != nil {
-		limit = fmt.Sprintf("%d at most", *running.Limit)
-	}
 	facts := [][2]string{
-		{"RUNNING", fmt.Sprintf("%d, %s; %d wait for that", running.Running, limit, running.Waiting)},
+		{"RUNNING", runs(running)},
 		{"LONGEST WAIT", orDash(waited(s.LongestWait))},
 		{"UNITS", fmt.Sprintf("%d granted, %d given back in %s", s.Units, s.Refunded, count(int(s.Refunds), "refund"))},
 		{"BLOCKED", blocks(s)},
@@ -93,6 +95,14 @@ func quotaFacts(s quota.State, running *web.Running, points []quota.Point) [][2]
 		})},
 	}
 	return append(facts, pastDay(points)...)
+}
+
+func runs(r *web.Running) string {
+	limit := "no limit"
+	if r.Limit != nil {
+		limit = fmt.Sprintf("%d at most", *r.Limit)
+	}
+	return fmt.Sprintf("%d, %s; %d wait for that", r.Running, limit, r.Waiting)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -30,6 +31,59 @@ func TestQuotaShowTellsThePast(t *testing.T) {
 	}
 	if running := q["running"].(map[string]any); running["running"] != 0.0 || running["limit"] != nil {
 		t.Errorf("%v", running)
+	}
+}
+
+func TestOfTwoBlocksTheOneThatHoldsIsSaid(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, demo.Options{})
+	p.write(commandsConfig)
+	for _, name := range []string{"q", "host:example.org"} {
+		var first any
+		for i, block := range [][]string{{"2h", "maintenance"}, {"1m", "by hand"}} {
+			out, errOut, code := p.run("", "quota", "block", name, "--for", block[0], "--reason", block[1])
+			if code != exitDone {
+				t.Fatalf("%s: exit %d %s", name, code, errOut)
+			}
+			b := objects(t, out)[0]
+			if i == 0 {
+				first = b["blocked_until"]
+			}
+			if b["name"] != name || b["blocked_until"] != first || b["reason"] != "maintenance" {
+				t.Errorf("%s: block %d says %s", name, i+1, out)
+			}
+		}
+		out, errOut, code := p.run("", "quota", "show", name)
+		if s := objects(t, out)[0]; code != exitDone || s["blocked_until"] != first || s["block_reason"] != "maintenance" || s["blocks"] != 2.0 {
+			t.Errorf("%s: exit %d %s%s", name, code, out, errOut)
+		}
+		if _, errOut, code := p.run("", "quota", "unblock", name); code != exitDone {
+			t.Errorf("%s: exit %d %s", name, code, errOut)
+		}
+		out, _, _ = p.run("", "quota", "show", name)
+		if s := objects(t, out)[0]; s["blocked_until"] != nil || s["block_reason"] != "" {
+			t.Errorf("%s: open, it says %s", name, out)
+		}
+	}
+	for _, args := range [][]string{{"block", "q", "--for", "99999d"}, {"block", "host:", "--for", "1m"}, {"block", "host:https://example.org/", "--for", "1m"}, {"unblock", "host:"}, {"show", "host:"}} {
+		if _, errOut, code := p.run("", append([]string{"quota"}, args...)...); code != exitUsage || errOut == "" {
+			t.Errorf("%v: exit %d %s", args, code, errOut)
+		}
+	}
+}
+
+func TestAClosedQuotaIsSeenInEightyColumns(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.Local)
+	var out bytes.Buffer
+	e := &env{out: &out, width: 80}
+	rows := e.table("", quotaHeader...)
+	err := rows.add(nil, quotaCells(quota.State{
+		Name: "youtube", Now: now, NextRelease: now.Add(time.Hour), BlockedUntil: now.Add(90 * time.Minute),
+		Windows: []quota.Use{{Limit: 10000, Used: 4200, Per: 24 * time.Hour}, {Limit: 300, Used: 120, Per: time.Minute}},
+	})...)
+	if err = errors.Join(err, rows.flush()); err != nil || !strings.Contains(out.String(), "13:30:00") {
+		t.Errorf("%v\n%s", err, out.String())
 	}
 }
 

@@ -194,6 +194,39 @@ func TestShownConfigsKeepTheirPromises(t *testing.T) {
 	}
 }
 
+// The nights on which clocks change are the longest and the shortest.
+func TestShippedExamplesPlanWithZero(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		f, err := config.Load(path, func(string) (string, bool) { return "x", true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range []string{"2026-03-07T00:00:00Z", "2026-10-24T00:00:00Z", "2026-10-31T00:00:00Z"} {
+			at, err := time.Parse(time.RFC3339, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := plan.Run(t.Context(), planConfig(f), at, 72*time.Hour)
+			if err != nil || !r.Kept() {
+				t.Errorf("%s from %s: %v; %s", path, from, err, broken(r.Feeds))
+			}
+		}
+	}
+}
+
+func TestBarsArePaintedRunByRun(t *testing.T) {
+	t.Parallel()
+	p := &planPage{colour: true}
+	if got, want := p.paintBar([]rune("██│██░░ ")), "\x1b[32m██\x1b[0m\x1b[2m│\x1b[0m\x1b[32m██\x1b[0m\x1b[31m░░\x1b[0m "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestHoursOfALongPlanShareRows(t *testing.T) {
 	t.Parallel()
 	la, err := time.LoadLocation("America/Los_Angeles")

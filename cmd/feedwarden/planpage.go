@@ -179,21 +179,38 @@ func (p *planPage) chart(q plan.Quota) {
 		if h.Granted > 0 {
 			granted = max(granted, 1)
 		}
-		var bar strings.Builder
-		for c := range width {
+		bar := make([]rune, width)
+		for c := range bar {
 			switch {
 			case c == mark && mark < width, c == width-1 && mark == width:
-				bar.WriteString(p.paint(dim, "│"))
+				bar[c] = '│'
 			case c < granted:
-				bar.WriteString(p.paint(green, "█"))
+				bar[c] = '█'
 			case c < needed:
-				bar.WriteString(p.paint(red, "░"))
+				bar[c] = '░'
 			default:
-				bar.WriteByte(' ')
+				bar[c] = ' '
 			}
 		}
-		p.line("  %s  %s %*s", text, strings.ReplaceAll(bar.String(), "\x1b[0m\x1b["+green+"m", ""), room, texts[i])
+		p.line("  %s  %s %*s", text, p.paintBar(bar), room, texts[i])
 	}
+}
+
+// paintBar colours each run of equal cells.
+func (p *planPage) paintBar(bar []rune) string {
+	colours := map[rune]string{'█': green, '░': red, '│': dim}
+	var b strings.Builder
+	for from, to := 0, 0; from < len(bar); from = to {
+		for to = from; to < len(bar) && bar[to] == bar[from]; {
+			to++
+		}
+		run := string(bar[from:to])
+		if colour, ok := colours[bar[from]]; ok {
+			run = p.paint(colour, run)
+		}
+		b.WriteString(run)
+	}
+	return b.String()
 }
 
 // hourLabel is an hour's label: the day where it changes, the zone's name where its

@@ -55,6 +55,8 @@ func newPaired(rdb redis.UniversalClient, rt *rapid.T) *paired {
 	return p
 }
 
+var someZones = []*time.Location{time.FixedZone("noon", 12*3600), time.FixedZone("west", -7*3600), time.FixedZone("half", 9*3600+1800)}
+
 func (p *paired) anyConfig(rt *rapid.T) quota.Config {
 	lengths := []time.Duration{time.Microsecond * 5, time.Second, 10 * time.Second, time.Minute, time.Hour}
 	if p.long {
@@ -64,8 +66,8 @@ func (p *paired) anyConfig(rt *rapid.T) quota.Config {
 	most := int64(0)
 	for i := range rapid.IntRange(1, 3).Draw(rt, "windows") {
 		w := quota.Window{Limit: rapid.Int64Range(1, 60).Draw(rt, "limit")}
-		if p.long && i == 0 {
-			w.Calendar, w.Location = "day", time.FixedZone("noon", 12*3600)
+		if p.long && (i == 0 || rapid.Bool().Draw(rt, "day")) {
+			w.Calendar, w.Location = "day", rapid.SampledFrom(someZones).Draw(rt, "zone")
 		} else {
 			w.Per = rapid.SampledFrom(lengths).Draw(rt, "per")
 		}

@@ -18,7 +18,7 @@ func hostOf(name string) (host string, ok bool, err error) {
 	if ok && (host == "" || strings.ContainsAny(host, " /{}")) {
 		return "", true, usageError("%s: a host as in the feed's url is wanted, such as host:example.org or host:example.org:8443", name)
 	}
-	return host, ok, nil
+	return strings.ToLower(host), ok, nil // as jobs write it
 }
 
 // blocked is what a person calls that which is closed.

@@ -53,7 +53,7 @@ func TestOfTwoBlocksTheOneThatHoldsIsSaid(t *testing.T) {
 				t.Errorf("%s: block %d says %s", name, i+1, out)
 			}
 		}
-		out, errOut, code := p.run("", "quota", "show", name)
+		out, errOut, code := p.run("", "quota", "show", strings.Replace(name, "example.org", "Example.ORG", 1))
 		if s := objects(t, out)[0]; code != exitDone || s["blocked_until"] != first || s["block_reason"] != "maintenance" || s["blocks"] != 2.0 {
 			t.Errorf("%s: exit %d %s%s", name, code, out, errOut)
 		}

@@ -53,13 +53,13 @@ type trying struct {
 	a    allocation.Allocation
 }
 
-// refused ends a trial before its request: a job would wait.
-type refused struct {
+// trialRefusal ends a trial before its request: a job would wait.
+type trialRefusal struct {
 	why   string
 	after time.Duration
 }
 
-func (e *refused) Error() string { return e.why }
+func (e *trialRefusal) Error() string { return e.why }
 
 // turnMost is how long a trial waits for the host's turn.
 const turnMost = 10 * time.Second
@@ -90,7 +90,7 @@ func (t *Trier) Try(ctx context.Context, name string, params map[string]string, 
 	w.Request = TrialRequest{Method: "GET", URL: shownURL(u, open), Header: shownHeader(header, plainRequest)}
 	w.Cost.Quota = f.Quota
 	err = w.travel(ctx)
-	var no *refused
+	var no *trialRefusal
 	var spec *SpecError
 	switch {
 	case err == nil:
@@ -119,7 +119,7 @@ func (w *trying) travel(ctx context.Context) error {
 			return err
 		}
 		if !a.Held {
-			return &refused{why: tooMany(ctx, w.leases, a), after: a.RetryAfter}
+			return &trialRefusal{why: tooMany(ctx, w.leases, a), after: a.RetryAfter}
 		}
 	}
 	if err := w.admit(ctx); err != nil {
@@ -217,7 +217,7 @@ func (w *trying) charge(ctx context.Context) error {
 		return err
 	}
 	if !d.Granted {
-		return &refused{why: refusal(w.feed.Quota, d), after: d.RetryAfter}
+		return &trialRefusal{why: refusal(w.feed.Quota, d), after: d.RetryAfter}
 	}
 	w.Cost.Units = w.feed.Cost
 	return nil
@@ -250,7 +250,7 @@ func (w *trying) turn(ctx context.Context, start string) error {
 			if err := w.pacer.refund(context.WithoutCancel(ctx), host, start); err != nil {
 				w.log.Warn("could not leave a host's line", "host", host, "error", err)
 			}
-			return &refused{why: fmt.Sprintf("host %s: one request in %s", host, delay), after: d.RetryAfter}
+			return &trialRefusal{why: fmt.Sprintf("host %s: one request in %s", host, delay), after: d.RetryAfter}
 		}
 		select {
 		case <-time.After(d.RetryAfter):
@@ -275,7 +275,7 @@ func (w *trying) take(ctx context.Context) error {
 		if wait <= 0 {
 			wait = emptyPoolWait
 		}
-		return &refused{why: fmt.Sprintf("pool %s has no eligible endpoint", w.feed.Pool), after: wait}
+		return &trialRefusal{why: fmt.Sprintf("pool %s has no eligible endpoint", w.feed.Pool), after: wait}
 	case err != nil:
 		return err
 	}

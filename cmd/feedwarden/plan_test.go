@@ -219,6 +219,15 @@ func TestShippedExamplesPlanWithZero(t *testing.T) {
 	}
 }
 
+func TestThePaceIsInPlainDigits(t *testing.T) {
+	t.Parallel()
+	for pace, want := range map[float64]string{0.00694444: "0.006944", 416.6667: "416.7", 20000: "20000", 123456.7: "123457", 1e12: "1000000000000"} {
+		if got := paceText(pace); got != want {
+			t.Errorf("%g: %s, want %s", pace, got, want)
+		}
+	}
+}
+
 func TestBarsArePaintedRunByRun(t *testing.T) {
 	t.Parallel()
 	p := &planPage{colour: true}

@@ -170,7 +170,7 @@ func (p *planPage) chart(q plan.Quota) {
 		per = fmt.Sprintf("in %dh", hours)
 	}
 	p.line("")
-	p.line("  %s", p.paint(dim, fmt.Sprintf("units %s, %s: █ granted  ░ needed  │ even pace, %.4g", per, zone, pace)))
+	p.line("  %s", p.paint(dim, fmt.Sprintf("units %s, %s: █ granted  ░ needed  │ even pace, %s", per, zone, paceText(pace))))
 	var last time.Time
 	for i, h := range rows {
 		text := fmt.Sprintf("%*s", label, hourLabel(h.Start, last))
@@ -194,6 +194,14 @@ func (p *planPage) chart(q plan.Quota) {
 		}
 		p.line("  %s  %s %*s", text, p.paintBar(bar), room, texts[i])
 	}
+}
+
+// paceText has four digits, or as many as it takes.
+func paceText(pace float64) string {
+	if pace >= 1000 {
+		return fmt.Sprintf("%.0f", pace)
+	}
+	return fmt.Sprintf("%.4g", pace)
 }
 
 // paintBar colours each run of equal cells.

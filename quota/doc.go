@@ -89,7 +89,9 @@
 // A lost reply is safe: ask again with the same ID (go-redis does). An error is
 // never a grant. A flushed script cache is refilled, in a pipeline too. If the
 // clock steps back (a failover to a replica that is behind), nothing expires
-// early: stamps still rise. If Redis loses its data, the quota starts empty.
+// early: stamps still rise. If Redis loses its data, the quota starts empty; where
+// it dropped a single key, what that spoke of does: the log without the state, the
+// line without one of its keys.
 //
 // # Keys
 //

@@ -14,10 +14,22 @@ local function read_meta()
   end
   m = {closed = r[1], sum = {r[2], r[3]}, seq = {r[4], r[5]}, far = r[6],
        gone = {r[7], r[8]}, cap = {r[9], r[10]}, known = r[11], lost = cold == 1 and not r[11]}
+  if m.sum[1] + m.sum[2] > 0 then
+    local line = {WAIT, DUE}
+    for c = 1, 2 do
+      if m.sum[c] > 0 then
+        line[#line + 1], line[#line + 2] = KEYS[6 + c], KEYS[8 + c]
+      end
+    end
+    if call('EXISTS', unpack(line)) < #line then -- dropped by a server short of memory
+      m.lost, m.sum, m.seq, m.far = true, {0, 0}, {0, 0}, 0
+    end
+  end
 end
 
 -- begin is called before the first write. Where scalars are gone, what they speak
--- of goes too: without meta the line starts empty, without state the log.
+-- of goes too: without meta the line starts empty, without state the log. And
+-- without one of its keys the line starts empty too.
 local function begin()
   if not state then
     call('DEL', KEYS[3], KEYS[4], KEYS[11])
@@ -27,6 +39,7 @@ local function begin()
   end
   if m.lost then
     call('DEL', unpack(KEYS, 5, 10))
+    call('HDEL', META, 'sum1', 'sum2', 'seq1', 'seq2', 'far')
     m.lost = false
   end
 end

@@ -310,7 +310,7 @@ func TestWhatALeaseMustBe(t *testing.T) {
 		"negative limit": {second(l.Acquire(ctx, "a", time.Minute, quota.Running{Name: "x", Limit: -1})), `limit -1 of "x"`},
 		"no time":        {second(l.Acquire(ctx, "a", 0, ok)), "a lease lasts from 1ms to 24h"},
 		"too long":       {l.Extend(ctx, "a", 25*time.Hour, "x"), "a lease lasts from 1ms to 24h"},
-		"block for 0":    {l.Block(ctx, "x", 0, ""), "more than 0"},
+		"block for 0":    {l.Block(ctx, "x", 0, ""), "from 1µs to ten years"},
 		"state of none":  {second(l.State(ctx, "")), `name ""`},
 		"unblock none":   {second(l.Unblock(ctx, "")), `name ""`},
 		"prefix":         {second(quota.NewLeases(nil, quota.WithPrefix("{")).State(ctx, "x")), "hash tag"},

@@ -312,3 +312,20 @@ func TestTwoInstancesNeverGoBack(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestAQuotaThatRefusesIsToldAtOnceWithTheJobsOwnRetryAfter(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.snoozed("reader", "by-hand", "snoozed until then: quota youtube: place 2", time.Now().Add(42*time.Second))
+	if _, err := w.store.Claim(t.Context(), feed.Head{Key: "by-hand"}, "reader", "", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/feeds/by-hand", "/v1/feeds/by-hand?wait=60s"} {
+		begun := time.Now()
+		rec := w.get(path)
+		p := w.wantProblem(rec, 503, "feed-empty")
+		if after := rec.Header().Get("Retry-After"); after < "30" || after > "42" || !strings.Contains(p.Detail, "quota youtube") || time.Since(begun) > 20*time.Second {
+			t.Errorf("%s: Retry-After %s, %q after %s", path, after, p.Detail, time.Since(begun))
+		}
+	}
+}

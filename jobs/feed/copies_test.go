@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"feedwarden/internal/luarun"
@@ -328,5 +329,36 @@ func TestNothingIsReadAfterClose(t *testing.T) {
 	c.Close()
 	if _, err := c.Get(t.Context(), key); !errors.Is(err, redis.ErrClosed) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestCopiesOnMiniredis(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+	t.Cleanup(func() { _ = rdb.Close() })
+	s := New(rdb, luarun.NewDesk(rdb))
+	c := copiesOf(t, s, CopiesConfig{Safety: time.Hour})
+	if _, err := c.Get(t.Context(), "f"); !errors.Is(err, ErrNoVersion) {
+		t.Errorf("before the first version: %v", err)
+	}
+	hearing(t, c, "f")
+	for n := range 3 {
+		put(t, s, "f", time.Duration(n)*time.Minute, content(fmt.Sprint(n)), 3)
+		soon(t, "the version is there", func() bool {
+			got, err := c.Get(t.Context(), "f")
+			return err == nil && got.Head.Version == int64(n+1)
+		})
+	}
+	loads := c.Loads()
+	mustGet(t, c, "f")
+	if c.Loads() != loads {
+		t.Error("a hit looked at Redis")
+	}
+	head, err := s.Head(t.Context(), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Claim(t.Context(), head, "j", "", time.Minute); err != nil || got != "j" {
+		t.Errorf("%q %v", got, err)
 	}
 }

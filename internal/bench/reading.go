@@ -29,6 +29,7 @@ import (
 const (
 	readClients = 32
 	readItems   = 50
+	turns      = 5      // of a round: the shorter, the less a machine's drift weighs
 	seedReads   = 7_000  // requests a second that are to be beaten, through a service
 	seedStore   = 12_000 // write+read a second that are to be beaten, to a store
 )
@@ -103,8 +104,9 @@ func benchReading(ctx context.Context, srv *server, rounds int, span time.Durati
 	}
 	defer stop()
 	n := atomic.Int64{}
+	span /= turns
 	return measure(fmt.Sprintf("Reads: %d connections, %d items, %d bytes (to be beaten: %d req/s through a service, %d write+read/s to a store)",
-		readClients, readItems, len(body), seedReads, seedStore), "req/s", rounds, []string{"bare net/http"},
+		readClients, readItems, len(body), seedReads, seedStore), "req/s", rounds*turns, []string{"bare net/http"},
 		subject{name: "bare net/http", run: func(int) (float64, error) { return load(ctx, "http://"+bare.Addr, span) }},
 		subject{name: "hit", aim: "0.7 of bare net/http", run: func(int) (float64, error) { return load(ctx, hit, span) }},
 		subject{name: "through Redis, no copy", run: func(int) (float64, error) { return load(ctx, "http://"+through.Addr, span) }},

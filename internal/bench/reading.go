@@ -29,7 +29,7 @@ import (
 const (
 	readClients = 32
 	readItems   = 50
-	turns      = 5      // of a round: the shorter, the less a machine's drift weighs
+	turns       = 5      // of a round: the shorter, the less a machine's drift weighs
 	seedReads   = 7_000  // requests a second that are to be beaten, through a service
 	seedStore   = 12_000 // write+read a second that are to be beaten, to a store
 )

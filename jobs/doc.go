@@ -17,6 +17,10 @@
 //	            ├─ real failure ─▶ retrying ─ backoff ─▶ running
 //	            └─ worker stopped or died ─▶ pending
 //
+// A run asks in this order, and each may put it to sleep with nothing of the
+// later ones taken: running limits, the host's robots.txt (where the source is a
+// page), units, the host's turn, an endpoint. Trier goes the same way by hand.
+//
 // asynq's own budget is set out of the way (MaxRetry): it archives a task whose
 // budget is spent before it asks whether the error was a failure. The budget
 // is Feed.Attempts and is counted in the record, so a snooze burns nothing. A

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hibiken/asynq"
 
+	"feedwarden/jobs/feed"
 	"feedwarden/jobs/source"
 )
 
@@ -377,5 +379,29 @@ func TestEachPageOfAListIsCharged(t *testing.T) {
 	v, err := w.store.Get(t.Context(), "news", 0)
 	if err != nil || len(v.Items) != 4 || v.Items[3].ID != "page 3" || v.Items[3].Rank != 4 {
 		t.Errorf("stored %+v %v", v, err)
+	}
+}
+
+func TestNotModifiedThatNobodyAskedForIsAFailureAndTheGoodVersionStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withFeed(func(f *Feed) { f.Attempts = 1 }))
+	var validators atomic.Int64
+	w.upstream.on(func(n int, rw http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("If-None-Match")+r.Header.Get("If-Modified-Since") != "" {
+			validators.Add(1)
+		}
+		if n > 1 {
+			rw.WriteHeader(http.StatusNotModified)
+		}
+		return n > 1
+	})
+	w.work()
+	w.until(w.enqueue(Spec{}).ID, Done)
+	j := w.until(w.enqueue(Spec{}).ID, Failed)
+	if !strings.Contains(j.LastError, "304") || validators.Load() != 0 {
+		t.Errorf("%q, %d requests with validators", j.LastError, validators.Load())
+	}
+	if v, err := w.store.Get(t.Context(), feed.Key("news", nil), 0); err != nil || v.Version != 1 || len(v.Items) != 1 {
+		t.Errorf("%+v %v", v, err)
 	}
 }

@@ -193,18 +193,18 @@ func (p *tryPage) robots() {
 		what, paint = "is not known: "+r.Says, yellow
 	case !r.Allowed:
 		what, paint = fmt.Sprintf("forbids this page, for %s, %s", r.Agent, r.Says), red
-	case r.Status >= 400 || r.Status >= 300:
+	case r.Status >= 300:
 		what = fmt.Sprintf("is not there (%d): all is allowed", r.Status)
 	case r.Says != "":
 		what += fmt.Sprintf(", for %s, %s", r.Agent, r.Says)
 	case r.Rules > 0:
-		what += fmt.Sprintf(": none of %s for %s matches", count(r.Rules, "rule"), r.Agent)
+		what += fmt.Sprintf(": %s for %s, none matches", count(r.Rules, "rule"), r.Agent)
 	}
 	known := "asked just now"
 	if !r.Asked {
 		known = "known"
 	}
-	lines := []string{r.URL + " " + what, fmt.Sprintf("%s; holds until %s", known, instant(&r.Until, time.Now()))}
+	lines := []string{what, fmt.Sprintf("%s, %s; holds until %s", r.URL, known, instant(&r.Until, time.Now()))}
 	if r.DelayMS > 0 {
 		lines = append(lines, fmt.Sprintf("Crawl-delay: one request in %s", span(time.Duration(r.DelayMS)*time.Millisecond)))
 	}

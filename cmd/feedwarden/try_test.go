@@ -104,7 +104,7 @@ func TestPageOfATry(t *testing.T) {
 	}{
 		{"good", good, []string{
 			"feed       news · source syndication · pool public · quota q, 5 units a request\n",
-			"robots     https://example.org/robots.txt allows this page: none of 3 rules for * matches\n", "Crawl-delay: one request in 2s\n",
+			"robots     allows this page: 3 rules for *, none matches\n           https://example.org/robots.txt, known; holds until ", "Crawl-delay: one request in 2s\n",
 			"sent       GET https://example.org/feed.xml?key=…\n           Accept: text/xml\n           and, with values hidden: X-Token\n",
 			"through    http://203.0.113.9:8080 of pool public (ab12)\n",
 			"answered   200 OK in 120ms · 1 byte · text/xml\n           after 1 redirect, from https://example.org/new.xml\n",
@@ -116,8 +116,8 @@ func TestPageOfATry(t *testing.T) {
 			"refused    source: quota-rate: words", "again in 2m\n", "kind       quota-rate: 429, x\n", "so         a job: snooze\n           the endpoint: ok\n",
 			"closed     quota q, for everybody, until then\n",
 		}},
-		{"forbidden", forbidden, []string{"robots     https://example.org/robots.txt forbids this page, for my-feeds, line 2: Disallow: /\n", "not sent   GET "}},
-		{"robots.txt that fails", unknown, []string{"robots     https://example.org/robots.txt is not known: it answered 503\n"}},
+		{"forbidden", forbidden, []string{"robots     forbids this page, for my-feeds, line 2: Disallow: /\n", "not sent   GET "}},
+		{"robots.txt that fails", unknown, []string{"robots     is not known: it answered 503\n"}},
 	} {
 		var out bytes.Buffer
 		e := &env{ctx: t.Context(), out: &out, errOut: &out, width: 100}

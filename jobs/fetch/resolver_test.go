@@ -93,6 +93,8 @@ func TestNameThatMeansAnotherAddressAtEachLookUp(t *testing.T) {
 	if asked.Load() != 0 {
 		t.Errorf("%d requests reached a private server", asked.Load())
 	}
+	dns.mu.Lock()
+	defer dns.mu.Unlock()
 	if n := dns.asked["rebind.example.com."]; n != 4 {
 		t.Errorf("%d look-ups for 4 requests: an address was looked at that was not dialled", n)
 	}

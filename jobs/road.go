@@ -77,7 +77,7 @@ func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, p
 	}
 	// Validators belong to one answer: of several pages each could change alone.
 	single := !f.Source.Paged()
-	conditional := single && !r.Head.Empty()
+	conditional := single && (r.Head.ETag != "" || r.Head.LastModified != "")
 	if conditional {
 		validate(&req, r.Head)
 	}

@@ -53,10 +53,10 @@ func (o ListOptions) endpoint(text string) (*url.URL, error) {
 		if _, other := loose.userFirst(text); other == nil {
 			if first == nil {
 				return nil, &LineError{"the line can be read as host:port:user:password and as user:password:host:port",
-					wantURL + ", or name the list's format"}
+					wantURL + ", or say that the list's format is user-first"}
 			}
 			return nil, &LineError{"the line looks like user:password:host:port, which is read only when the list's format says so",
-				wantURL + ", or host:port:user:password, or name the list's format"}
+				wantURL + ", or host:port:user:password, or say that the list's format is user-first"}
 		}
 		return o.hostFirst(text)
 	}

@@ -65,7 +65,7 @@ func (p *Pools) hand(ctx context.Context, pool, id, verb string, more []string, 
 	case "ok":
 		return nil
 	case "unknown":
-		return failed(verb, pool, fmt.Errorf("%w %q", ErrUnknownEndpoint, id))
+		return failed(verb, pool, unknownEndpoint(id))
 	case "held":
 		return failed(verb, pool, fmt.Errorf("%q: %w", id, ErrHeld))
 	}

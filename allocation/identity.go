@@ -3,6 +3,7 @@ package allocation
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/url"
 	"strings"
 )
@@ -38,4 +39,17 @@ func shownUser(user *url.Userinfo) string {
 
 func isAlnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// unknownEndpoint names what was asked for. It may be a URL in place of an ID,
+// or a line of a list, so only what can be no part of a password is said.
+func unknownEndpoint(id string) error {
+	u, err := url.Parse(id)
+	if err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("%w: an ID is scheme://user@host:port, as the pool's list shows it", ErrUnknownEndpoint)
+	}
+	if u.User != nil {
+		return fmt.Errorf("%w %q (whatever stands before @ is not shown)", ErrUnknownEndpoint, u.Scheme+"://…@"+u.Host)
+	}
+	return fmt.Errorf("%w %q", ErrUnknownEndpoint, u.Scheme+"://"+u.Host)
 }

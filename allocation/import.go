@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -25,6 +26,11 @@ const importChunk = 500
 // What came by Import stays in the pool until Remove, whatever a list says that
 // Sync follows.
 func (p *Pools) Import(ctx context.Context, pool string, r io.Reader, reject func(line int, err error)) (ImportResult, error) {
+	return p.ImportAs(ctx, pool, "", r, reject)
+}
+
+// ImportAs is Import of a list in a format of its own; "" is the pool's Format.
+func (p *Pools) ImportAs(ctx context.Context, pool, format string, r io.Reader, reject func(line int, err error)) (ImportResult, error) {
 	var result ImportResult
 	c, err := p.pool(pool)
 	if err != nil {
@@ -39,7 +45,7 @@ func (p *Pools) Import(ctx context.Context, pool string, r io.Reader, reject fun
 		err = p.importChunk(ctx, keysOf(pool).imports(""), args, &result)
 		args = args[:own]
 	}
-	readErr := ParseList(stopper{ctx, r, &err}, ListOptions{Format: c.Format, AllowPrivate: c.AllowPrivate},
+	readErr := ParseList(stopper{ctx, r, &err}, ListOptions{Format: cmp.Or(format, c.Format), AllowPrivate: c.AllowPrivate},
 		func(line int, u *url.URL, fault error) {
 			if fault != nil {
 				result.Rejected++

@@ -113,7 +113,7 @@ func (p *Pools) judge(ctx context.Context, c *bound, id, effect, why string, v V
 	case "ok":
 		return nil
 	case "unknown":
-		return fmt.Errorf("%w %q", ErrUnknownEndpoint, id)
+		return unknownEndpoint(id)
 	}
 	return fmt.Errorf("unexpected reply %v", reply)
 }

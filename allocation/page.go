@@ -55,7 +55,7 @@ func (p *Pools) endpoint(ctx context.Context, pool, id string) (Endpoint, error)
 		return Endpoint{}, err
 	}
 	if len(list) == 0 {
-		return Endpoint{}, fmt.Errorf("%w %q", ErrUnknownEndpoint, id)
+		return Endpoint{}, unknownEndpoint(id)
 	}
 	return list[0], nil
 }

@@ -338,6 +338,20 @@ func TestNoSecretLeaves(t *testing.T) {
 		shown = append(shown, err.Error()...)
 	})
 	b.must(err)
+	// Whoever gives a URL or a line in place of an ID does not see it again in the error.
+	for _, id := range []string{"http://user:" + canary + "@nosuch.example:80", canary + "@nosuch.example:80", "http://" + canary + "@nosuch.example:80",
+		"nosuch.example:80:user:" + canary, "http://nosuch.example:80/" + canary, "http://user:%" + canary + "@h:80", canary} {
+		_, err := b.pools.Endpoint(t.Context(), b.pool, id)
+		_, jerr := b.pools.Judge(t.Context(), b.pool, id, allocation.Verdict{OK: true})
+		for _, err := range []error{err, jerr, b.pools.Report(t.Context(), allocation.Report{Pool: b.pool, ID: id, Outcome: allocation.OK}),
+			b.pools.Quarantine(t.Context(), b.pool, id, time.Minute), b.pools.Restore(t.Context(), b.pool, id),
+			b.pools.Disable(t.Context(), b.pool, id), b.pools.Remove(t.Context(), b.pool, id)} {
+			if !errors.Is(err, allocation.ErrUnknownEndpoint) {
+				t.Errorf("%v", err)
+			}
+			shown = append(shown, fmt.Sprint(err)...)
+		}
+	}
 	shown = append(shown, fmt.Sprintf("%+v %v", b.list(), b.pools)...)
 	if strings.Contains(string(shown), canary) {
 		t.Errorf("the password is shown in %s", shown)

@@ -68,7 +68,9 @@ const (
 	longestAsked    = 24 * time.Hour // a RetryAfter beyond it is not believed
 )
 
-// Report records an outcome and releases the lease. ErrUnknownEndpoint when the
+// Report records an outcome and releases the lease. It is for one allocation and
+// is to be called once: a call that the client itself sends again after a lost
+// reply counts once, a second call is a second outcome. ErrUnknownEndpoint when the
 // endpoint was removed meanwhile (its lease is released all the same).
 func (p *Pools) Report(ctx context.Context, r Report) error {
 	c, err := p.pool(r.Pool)
@@ -87,7 +89,7 @@ func (p *Pools) Report(ctx context.Context, r Report) error {
 	case "ok", "blamed":
 		return nil
 	case "unknown":
-		return failed("report", r.Pool, fmt.Errorf("%w %q", ErrUnknownEndpoint, r.ID))
+		return failed("report", r.Pool, unknownEndpoint(r.ID))
 	}
 	return failed("report", r.Pool, fmt.Errorf("unexpected reply %v", reply))
 }

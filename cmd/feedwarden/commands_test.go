@@ -44,7 +44,11 @@ func TestExitCodesOfWrongCalls(t *testing.T) {
 		{[]string{"feeds", "get", "news"}, exitFailed, "no version yet"},
 		{[]string{"proxies", "list", "nosuch"}, exitUsage, "nosuch"},
 		{[]string{"proxies", "import", "local", "/nonexistent"}, exitUsage, "/nonexistent"},
+		{[]string{"proxies", "import", "local", "--format", "csv", "-"}, exitUsage, "user-first"},
+		{[]string{"proxies", "import", "local", "https://example.org/list?key=k"}, exitUsage, "web address"},
 		{[]string{"proxies", "take", "local"}, exitRefused, "no endpoint"},
+		{[]string{"proxies", "check", "local"}, 0, "0 endpoints checked"},
+		{[]string{"proxies", "check", "local", "http://nosuch.example:80"}, exitFailed, "unknown endpoint"},
 		{[]string{"schedules", "next", "0 0 31 2 *"}, exitUsage, "never"},
 		{[]string{"schedules", "next", "* * *"}, exitUsage, "five"},
 		{[]string{"schedules", "next", "* * * * *", "--timezone", "Mars/Olympus"}, exitUsage, "Mars/Olympus"},
@@ -227,6 +231,64 @@ func TestProxiesImportTellsOfEachBadLineAndQuotesNoSecret(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("two takes of two gave %v", seen)
+	}
+}
+
+func TestListsWithTheUserFirstAreReadWhereThatIsSaid(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, demo.Options{})
+	p.write(strings.Replace(commandsConfig, "pools:\n", "pools:\n  first: {list_format: user-first, allow_private: true}\n", 1))
+	const list = "ann:canary-secret:127.0.0.1:8080\n"
+	out, errOut, code := p.run(list, "proxies", "import", "local", "-")
+	if code != exitFailed || !contains(out, "user-first") || contains(out+errOut, "canary") {
+		t.Errorf("exit %d %s%s", code, out, errOut)
+	}
+	for _, args := range [][]string{{"proxies", "import", "local", "--format", "user-first", "-"}, {"proxies", "import", "first", "-"}} {
+		if out, errOut, code := p.run(list, args...); code != 0 || objects(t, out)[0]["accepted"] != 1.0 {
+			t.Errorf("%v: exit %d %s%s", args, code, out, errOut)
+		}
+		if out, _, _ := p.run("", "proxies", "take", args[2]); objects(t, out)[0]["url"] != "http://ann:canary-secret@127.0.0.1:8080" {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+}
+
+// A URL that take gave does for an ID, and no command but take says its password.
+func TestEndpointsAreNamedByTheURLThatTakeGave(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, demo.Options{})
+	p.write(commandsConfig)
+	if _, errOut, code := p.run("127.0.0.1:8080:ann:canary%secret\nhttp://canary-key@127.0.0.1:8081\n", "proxies", "import", "local", "-"); code != 0 {
+		t.Fatal(errOut)
+	}
+	for range 2 {
+		out, _, _ := p.run("", "proxies", "take", "local")
+		o := objects(t, out)[0]
+		given, _ := o["url"].(string)
+		for _, c := range []struct {
+			args  []string
+			state string
+		}{
+			{[]string{"report", "local", given, "connect"}, "quarantined"},
+			{[]string{"restore", "local", given}, "probation"},
+			{[]string{"quarantine", "local", given, "--for", "1m"}, "quarantined"},
+			{[]string{"disable", "local", given}, "disabled"},
+			{[]string{"restore", "local", given}, "probation"},
+			{[]string{"remove", "local", given}, ""},
+		} {
+			out, errOut, code := p.run("", append([]string{"proxies"}, c.args...)...)
+			if code != 0 || contains(out+errOut, "canary") {
+				t.Fatalf("%s: exit %d %s%s", c.args[0], code, out, errOut)
+			}
+			if got := objects(t, out)[0]; got["id"] != o["id"] || c.state != "" && got["state"] != c.state {
+				t.Errorf("%s: %v", c.args[0], got)
+			}
+		}
+		for _, args := range [][]string{{"report", "local", given, "ok"}, {"restore", "local", given}, {"remove", "local", given}, {"check", "local", given}} {
+			if out, errOut, code := p.run("", append([]string{"proxies"}, args...)...); code != exitFailed || contains(out+errOut, "canary") {
+				t.Errorf("%s after its removal: exit %d %s%s", args[0], code, out, errOut)
+			}
+		}
 	}
 }
 

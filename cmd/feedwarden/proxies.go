@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type proxiesCmd struct {
 	Take       proxiesTakeCmd       `cmd:"" help:"Pick an endpoint by the pool's policy, counted; prints its URL with its password."`
 	Report     proxiesReportCmd     `cmd:"" help:"Say what came of a take."`
 	Quarantine proxiesQuarantineCmd `cmd:"" help:"Leave an endpoint out for a time."`
+	Disable    proxiesDisableCmd    `cmd:"" help:"Leave an endpoint out until it is restored."`
 	Restore    proxiesRestoreCmd    `cmd:"" help:"Let it serve again."`
 	Remove     proxiesRemoveCmd     `cmd:"" help:"Take it out; its count stays for its return."`
 }
@@ -54,10 +56,18 @@ func (c *proxiesListCmd) Run(e *env) error {
 type proxiesImportCmd struct {
 	Pool string `arg:"" help:"The pool."`
 	File string `arg:"" help:"The list, - for standard input. One endpoint a line: scheme://user:password@host:port, host:port, or host:port:user:password."`
+	// Format is "" for the pool's own.
+	Format string `help:"auto, or user-first for lines of user:password:host:port; the pool's list_format by default." placeholder:"FORMAT"`
 }
 
 func (c *proxiesImportCmd) Run(e *env) error {
+	if c.Format != "" && c.Format != allocation.FormatAuto && c.Format != allocation.FormatUserFirst {
+		return usageError("--format %q: it is %s or %s", c.Format, allocation.FormatAuto, allocation.FormatUserFirst)
+	}
 	in := e.in
+	if strings.Contains(c.File, "://") { // it may hold a key, so it is not said back
+		return usageError("FILE is a web address: name it as the pool's list in the config, which fetches it again and again; or fetch it yourself and give - for FILE")
+	}
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
@@ -70,7 +80,7 @@ func (c *proxiesImportCmd) Run(e *env) error {
 }
 
 func (c *proxiesImportCmd) read(s *session, in io.Reader) error {
-	res, err := s.pools.Import(s.ctx, c.Pool, in, func(line int, err error) {
+	res, err := s.pools.ImportAs(s.ctx, c.Pool, c.Format, in, func(line int, err error) {
 		if s.json {
 			_ = s.line(map[string]any{"line": line, "error": err.Error()})
 			return
@@ -118,8 +128,16 @@ func (c *proxiesTakeCmd) Run(e *env) error {
 			return e.line(map[string]any{"id": a.ID, "url": a.URL.String(), "count": a.Count, "lease": a.Lease})
 		}
 		fmt.Fprintln(e.out, a.URL.String())
+		fmt.Fprintf(e.errOut, "afterwards: feedwarden proxies report %s %s OUTCOME%s\n", c.Pool, a.ID, leaseFlag(a.Lease))
 		return nil
 	})
+}
+
+func leaseFlag(lease string) string {
+	if lease == "" {
+		return ""
+	}
+	return " --lease " + lease
 }
 
 func ceilMillis(d time.Duration) int64 {
@@ -143,11 +161,12 @@ func (c *proxiesReportCmd) Run(e *env) error {
 		return usageError("outcome %q: it is one of %s", c.Outcome, strings.Join(words, ", "))
 	}
 	return e.with(func(s *session) error {
-		err := s.pools.Report(s.ctx, allocation.Report{Pool: c.Pool, ID: c.ID, Lease: c.Lease, Target: c.Target, Outcome: allocation.Outcome(c.Outcome)})
+		id := endpointID(s, c.Pool, c.ID)
+		err := s.pools.Report(s.ctx, allocation.Report{Pool: c.Pool, ID: id, Lease: c.Lease, Target: c.Target, Outcome: allocation.Outcome(c.Outcome)})
 		if err != nil {
 			return err
 		}
-		return showEndpoint(s, c.Pool, c.ID)
+		return showEndpoint(s, c.Pool, id)
 	})
 }
 
@@ -163,10 +182,26 @@ func (c *proxiesQuarantineCmd) Run(e *env) error {
 		return usageError("--for %s: a duration such as 10m or 1d is wanted", c.For)
 	}
 	return e.with(func(s *session) error {
-		if err := s.pools.Quarantine(s.ctx, c.Pool, c.ID, d); err != nil {
+		id := endpointID(s, c.Pool, c.ID)
+		if err := s.pools.Quarantine(s.ctx, c.Pool, id, d); err != nil {
 			return err
 		}
-		return showEndpoint(s, c.Pool, c.ID)
+		return showEndpoint(s, c.Pool, id)
+	})
+}
+
+type proxiesDisableCmd struct {
+	Pool string `arg:"" help:"The pool."`
+	ID   string `arg:"" help:"The endpoint."`
+}
+
+func (c *proxiesDisableCmd) Run(e *env) error {
+	return e.with(func(s *session) error {
+		id := endpointID(s, c.Pool, c.ID)
+		if err := s.pools.Disable(s.ctx, c.Pool, id); err != nil {
+			return err
+		}
+		return showEndpoint(s, c.Pool, id)
 	})
 }
 
@@ -177,10 +212,11 @@ type proxiesRestoreCmd struct {
 
 func (c *proxiesRestoreCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
-		if err := s.pools.Restore(s.ctx, c.Pool, c.ID); err != nil {
+		id := endpointID(s, c.Pool, c.ID)
+		if err := s.pools.Restore(s.ctx, c.Pool, id); err != nil {
 			return err
 		}
-		return showEndpoint(s, c.Pool, c.ID)
+		return showEndpoint(s, c.Pool, id)
 	})
 }
 
@@ -191,36 +227,48 @@ type proxiesRemoveCmd struct {
 
 func (c *proxiesRemoveCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
-		if err := s.pools.Remove(s.ctx, c.Pool, c.ID); err != nil {
+		id := endpointID(s, c.Pool, c.ID)
+		if err := s.pools.Remove(s.ctx, c.Pool, id); err != nil {
 			return err
 		}
 		if e.json {
-			return e.line(map[string]any{"id": c.ID, "removed": true})
+			return e.line(map[string]any{"id": id, "removed": true})
 		}
-		fmt.Fprintf(e.out, "%s is out of pool %s\n", c.ID, c.Pool)
+		fmt.Fprintf(e.out, "%s is out of pool %s\n", id, c.Pool)
 		return nil
 	})
 }
 
+// endpointID is the ID that an argument means: the URL that take gave does for one.
+func endpointID(s *session, pool, arg string) string {
+	if _, err := s.pools.Endpoint(s.ctx, pool, arg); !errors.Is(err, allocation.ErrUnknownEndpoint) {
+		return arg
+	}
+	u, err := url.Parse(arg)
+	if err != nil || u.Host == "" {
+		return arg
+	}
+	id := allocation.ID(u)
+	_, password := u.User.Password()
+	if _, err := s.pools.Endpoint(s.ctx, pool, id); err == nil || password {
+		return id
+	}
+	return arg
+}
+
 // showEndpoint prints an endpoint as it stands after an action.
 func showEndpoint(s *session, pool, id string) error {
-	list, err := s.pools.List(s.ctx, pool)
+	p, err := s.pools.Endpoint(s.ctx, pool, id)
 	if err != nil {
 		return err
 	}
-	for _, p := range list {
-		if p.ID != id {
-			continue
-		}
-		if s.json {
-			return s.line(web.EndpointView(p))
-		}
-		until := ""
-		if !p.Until.IsZero() {
-			until = " until " + instant(&p.Until, time.Now())
-		}
-		fmt.Fprintf(s.out, "%s is %s%s\n", id, p.State, until)
-		return nil
+	if s.json {
+		return s.line(web.EndpointView(p))
 	}
-	return fmt.Errorf("%w %q", allocation.ErrUnknownEndpoint, id)
+	until := ""
+	if !p.Until.IsZero() {
+		until = " until " + instant(&p.Until, time.Now())
+	}
+	fmt.Fprintf(s.out, "%s is %s%s\n", id, p.State, until)
+	return nil
 }

@@ -37,14 +37,18 @@ func (c *proxiesCheckCmd) Run(e *env) error {
 		if _, err := s.pools.State(s.ctx, c.Pool); err != nil {
 			return err
 		}
-		plan, err := s.checker.Plan(s.ctx, s.pools, c.Pool, c.IDs...)
+		ids, err := c.wanted(s)
+		if err != nil {
+			return err
+		}
+		plan, err := s.checker.Plan(s.ctx, s.pools, c.Pool, ids...)
 		checker := s.checker
 		if (errors.Is(err, probe.ErrJudgeAway) || errors.Is(err, probe.ErrNoJudge)) && s.settings.probe.Own && allOnLoopback(plan) {
 			// No web role runs; proxies of this machine can be asked to visit a judge of our own.
 			var stop func()
 			if checker, stop, err = visitingJudge(s); err == nil {
 				defer stop()
-				plan, err = checker.Plan(s.ctx, s.pools, c.Pool, c.IDs...)
+				plan, err = checker.Plan(s.ctx, s.pools, c.Pool, ids...)
 			}
 		}
 		if err != nil {
@@ -52,6 +56,22 @@ func (c *proxiesCheckCmd) Run(e *env) error {
 		}
 		return c.run(s, checker, plan)
 	})
+}
+
+// wanted are the IDs that were named. One that a check would pass over is an error.
+func (c *proxiesCheckCmd) wanted(s *session) ([]string, error) {
+	ids := make([]string, len(c.IDs))
+	for i, arg := range c.IDs {
+		ids[i] = endpointID(s, c.Pool, arg)
+		p, err := s.pools.Endpoint(s.ctx, c.Pool, ids[i])
+		if err != nil {
+			return nil, err
+		}
+		if p.State == allocation.AuthFailed || p.State == allocation.Disabled {
+			return nil, fmt.Errorf("%s is %s and waits for you: feedwarden proxies restore %s %s, and then check", ids[i], p.State, c.Pool, ids[i])
+		}
+	}
+	return ids, nil
 }
 
 func (c *proxiesCheckCmd) run(s *session, checker *probe.Checker, plan probe.Plan) error {

@@ -63,7 +63,7 @@ func pools(f *config.File) []allocation.Config {
 	out := make([]allocation.Config, 0, len(f.Pools))
 	for _, p := range f.Pools {
 		out = append(out, allocation.Config{
-			Name: p.Name, Policy: p.Policy, Alone: p.Alone, Start: p.Start, Cap: p.Cap, Lease: p.Lease, Gateway: p.Gateway,
+			Name: p.Name, Policy: p.Policy, Alone: p.Alone, Start: p.Start, Cap: p.Cap, Lease: p.Lease, Gateway: p.Gateway, Format: p.ListFormat,
 			Quarantine:   allocation.QuarantineConfig{Base: p.Quarantine.Base, Max: p.Quarantine.Max, BlameTargetAbove: p.Quarantine.BlameTargetAbove},
 			AllowPrivate: p.AllowPrivate, Require: required(p.Require),
 		})

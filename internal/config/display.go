@@ -163,6 +163,7 @@ func (p Pool) display() yaml.MapSlice {
 		o.set("list", list)
 		o.duration("list_every", p.ListEvery)
 	}
+	o.set("list_format", p.ListFormat)
 	o.set("allow_private", p.AllowPrivate)
 	return o.done()
 }

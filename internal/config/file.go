@@ -110,6 +110,7 @@ type Pool struct {
 	List         string        // a file; a relative one is the config file's neighbour
 	ListURL      Value         // a list at a web address; it may hold a password or a key
 	ListEvery    time.Duration // how often that one is fetched
+	ListFormat   string        // auto or user-first, of every list that the pool takes in
 	AllowPrivate bool
 }
 
@@ -224,7 +225,7 @@ func defaultQuota(name string) Quota {
 func defaultPool(name string) Pool {
 	return Pool{
 		Name: name, Policy: "least-used", Alone: "reuse", Start: "floor", Cap: 8, Lease: time.Minute,
-		Quarantine: Quarantine{Base: 30 * time.Second, Max: time.Hour, BlameTargetAbove: 0.5}, ListEvery: time.Hour,
+		Quarantine: Quarantine{Base: 30 * time.Second, Max: time.Hour, BlameTargetAbove: 0.5}, ListEvery: time.Hour, ListFormat: "auto",
 	}
 }
 

@@ -56,6 +56,7 @@ func (d *decoder) pool(e entry, p path) Pool {
 	if n := f.duration("list_every", &q.ListEvery, leastEvery); n != nil && q.ListURL == (Value{}) {
 		f.bad("list_every", n, "is for a list at a web address", "remove it: a file is read again when it changes")
 	}
+	f.choice("list_format", &q.ListFormat, "auto", "user-first")
 	f.flag("allow_private", &q.AllowPrivate)
 	f.done(nil)
 	return q

@@ -78,13 +78,13 @@ func (c *Checker) Plan(ctx context.Context, pools Pools, pool string, ids ...str
 	if len(ids) > 0 {
 		list = slices.DeleteFunc(list, func(a allocation.Allocation) bool { return !slices.Contains(ids, a.ID) })
 	}
-	p.Endpoints = list
+	if p.Endpoints = list; len(list) == 0 {
+		return p, nil
+	}
 	cfg, _ := pools.Config(pool)
 	if err := c.fitting(pool, cfg.AllowPrivate); err != nil {
 		return p, err
 	}
-	if len(list) > 0 {
-		p.direct, err = c.Direct(ctx)
-	}
+	p.direct, err = c.Direct(ctx)
 	return p, err
 }

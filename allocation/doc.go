@@ -39,7 +39,7 @@
 //
 // # Health
 //
-//	                   failure: connect, tls, timeout, reset, ban (no target named)
+//	                   failure: connect, unreachable, tls, timeout, reset, ban (no target named)
 //	          ┌────────────────────────────────────────────────┐
 //	          │                                                ▼
 //	import ► active ◄── ok ── probation ── failure ──► quarantined(until, why)
@@ -63,7 +63,8 @@
 //	outcome                      the endpoint                  the named target
 //	ok                           a strike back                 a witness for it
 //	connect                      quarantined                   –
-//	tls, timeout, reset          quarantined                   a witness against it
+//	unreachable, tls, timeout,   quarantined                   a witness against it
+//	reset
 //	ban                          barred from that target       a witness against it
 //	target-5xx                   –                             a witness against it
 //	proxy-auth                   auth_failed                   –

@@ -23,6 +23,8 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{allocation.OK, "", allocation.Active, false},
 		{allocation.Connect, "", allocation.Quarantined, false},
+		{allocation.Unreachable, "", allocation.Quarantined, false},
+		{allocation.Unreachable, "t.example", allocation.Quarantined, false},
 		{allocation.TLS, "", allocation.Quarantined, false},
 		{allocation.Timeout, "", allocation.Quarantined, false},
 		{allocation.Reset, "", allocation.Quarantined, false},
@@ -294,7 +296,7 @@ func TestHealthModel(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			serving := state == allocation.Active || state == allocation.Probation
-			switch o := rapid.SampledFrom([]allocation.Outcome{"ok", "ok", "connect", "tls", "timeout", "reset", "ban",
+			switch o := rapid.SampledFrom([]allocation.Outcome{"ok", "ok", "connect", "unreachable", "tls", "timeout", "reset", "ban",
 				"proxy-auth", "target-5xx", "cancelled", "wait", "wait", "restore", "take",
 				"check fits", "check fits", "check unfit", "check reset", "check 407"}).Draw(rt, "event"); o {
 			case "check fits", "check unfit", "check reset", "check 407":

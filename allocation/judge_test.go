@@ -86,6 +86,7 @@ func TestVerdictsMoveEndpoints(t *testing.T) {
 		"reveals":          {reveals, [6]string{cand, cand, cand, cand, auth, dis}, [6]string{prob, act, act, quar}, "reveals the caller"},
 		"alters":           {alters, [6]string{cand, cand, cand, cand, auth, dis}, [6]string{prob, act, act, quar}, "alters content"},
 		"login refused":    {broken(allocation.ProxyAuth), [6]string{auth, auth, auth, auth, auth, dis}, [6]string{}, "proxy-auth"},
+		"unreachable":      {broken(allocation.Unreachable), [6]string{cand, quar, quar, quar, auth, dis}, [6]string{}, "unreachable"},
 		"connect":          {broken(allocation.Connect), [6]string{cand, quar, quar, quar, auth, dis}, [6]string{}, "connect"},
 		"tls":              {broken(allocation.TLS), [6]string{cand, quar, quar, quar, auth, dis}, [6]string{}, "tls"},
 		"timeout":          {broken(allocation.Timeout), [6]string{cand, quar, quar, quar, auth, dis}, [6]string{}, "timeout"},
@@ -230,16 +231,18 @@ func TestManyCandidatesAreReadInChunks(t *testing.T) {
 // TestJudgeThatFailsForAllIsBlamed: the pool stays whole.
 func TestJudgeThatFailsForAllIsBlamed(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, allocation.Config{})
-	ids := b.fill(10)
-	for _, id := range ids {
-		b.judge(id, broken(allocation.Timeout))
-	}
-	if s := b.state(); s.Eligible != 10 {
-		t.Errorf("state %+v: a judge that is away empties the pool", s)
-	}
-	if got := b.targets(); len(got) != 1 || got[0].Paused.IsZero() {
-		t.Errorf("targets are %+v, want the judge paused", got)
+	for _, o := range []allocation.Outcome{allocation.Timeout, allocation.Unreachable} {
+		b := newBench(t, allocation.Config{})
+		ids := b.fill(10)
+		for _, id := range ids {
+			b.judge(id, broken(o))
+		}
+		if s := b.state(); s.Eligible != 10 {
+			t.Errorf("%s: state %+v: a judge that is away empties the pool", o, s)
+		}
+		if got := b.targets(); len(got) != 1 || got[0].Paused.IsZero() {
+			t.Errorf("%s: targets are %+v, want the judge paused", o, got)
+		}
 	}
 	// Dead candidates are no witnesses.
 	c := newBench(t, allocation.Config{Require: &whole})

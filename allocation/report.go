@@ -14,19 +14,22 @@ import (
 type Outcome string
 
 const (
-	OK        Outcome = "ok"         // an answer came, whatever its status: a 404 is one
-	Connect   Outcome = "connect"    // the endpoint could not be reached
-	TLS       Outcome = "tls"        // no proper TLS through it
-	ProxyAuth Outcome = "proxy-auth" // it refused our credentials (407)
-	Timeout   Outcome = "timeout"    // no answer in time
-	Reset     Outcome = "reset"      // cut off in the middle
-	Ban       Outcome = "ban"        // the target refuses this endpoint
-	Target5xx Outcome = "target-5xx" // the target itself is unwell
-	Cancelled Outcome = "cancelled"  // we stopped; nothing is known
+	OK      Outcome = "ok"      // an answer came, whatever its status: a 404 is one
+	Connect Outcome = "connect" // the endpoint could not be reached
+	// Unreachable: the endpoint answers, and says that it has no way to the target.
+	// Which of the two is to blame shows when others are asked.
+	Unreachable Outcome = "unreachable"
+	TLS         Outcome = "tls"        // no proper TLS through it
+	ProxyAuth   Outcome = "proxy-auth" // it refused our credentials (407)
+	Timeout     Outcome = "timeout"    // no answer in time
+	Reset       Outcome = "reset"      // cut off in the middle
+	Ban         Outcome = "ban"        // the target refuses this endpoint
+	Target5xx   Outcome = "target-5xx" // the target itself is unwell
+	Cancelled   Outcome = "cancelled"  // we stopped; nothing is known
 )
 
 // Outcomes are all of them, in the order of the constants.
-var Outcomes = []Outcome{OK, Connect, TLS, ProxyAuth, Timeout, Reset, Ban, Target5xx, Cancelled}
+var Outcomes = []Outcome{OK, Connect, Unreachable, TLS, ProxyAuth, Timeout, Reset, Ban, Target5xx, Cancelled}
 
 // ErrOutcome: a report with a word that is no Outcome.
 var ErrOutcome = errors.New("unknown outcome")
@@ -36,7 +39,7 @@ func (o Outcome) effect() (string, error) {
 	switch o {
 	case OK:
 		return "clear", nil
-	case Connect, TLS, Timeout, Reset:
+	case Connect, Unreachable, TLS, Timeout, Reset:
 		return "strike", nil
 	case ProxyAuth:
 		return "auth", nil

@@ -63,7 +63,7 @@ func (r *Require) ruling(v Verdict) (effect, why string, err error) {
 	switch v.Kind {
 	case ProxyAuth:
 		return "auth", string(v.Kind), nil
-	case Connect, TLS, Timeout, Reset, Ban:
+	case Connect, Unreachable, TLS, Timeout, Reset, Ban:
 		return "strike", string(v.Kind), nil
 	case Target5xx, Cancelled:
 		return "", "", nil

@@ -24,7 +24,7 @@ func (b *bench) targets() []allocation.Target {
 func TestEveryEndpointFailsOnOneTarget(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{2, 3, 6, 20} {
-		for _, o := range []allocation.Outcome{allocation.TLS, allocation.Timeout, allocation.Reset, allocation.Ban, allocation.Target5xx} {
+		for _, o := range []allocation.Outcome{allocation.Unreachable, allocation.TLS, allocation.Timeout, allocation.Reset, allocation.Ban, allocation.Target5xx} {
 			t.Run(string(o), func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, allocation.Config{})

@@ -69,7 +69,7 @@ func TestEachFaultAlongTheRoad(t *testing.T) {
 		faultkit.Reset:     {"": quarantined(fetch.KindReset, allocation.Reset)},
 		faultkit.HalfClose: {"": quarantined(fetch.KindTruncated, allocation.Reset)},
 		// A 502 to an http request may be the target's own word: the endpoint is not blamed.
-		faultkit.Refuse:    {"": quarantined(fetch.KindConnect, allocation.Connect), "http/http": {Failed, string(source.Target5xx), allocation.Active, ""}, "https/http": {Failed, string(source.Target5xx), allocation.Active, ""}},
+		faultkit.Refuse:    {"": quarantined(fetch.KindUnreachable, allocation.Unreachable), "http/http": {Failed, string(source.Target5xx), allocation.Active, ""}, "https/http": {Failed, string(source.Target5xx), allocation.Active, ""}},
 		faultkit.WrongCert: {"/http": done, "/https": forged},
 		faultkit.Inject:    {"/http": {Failed, string(source.NotAFeed), allocation.Active, ""}, "/https": forged},
 		faultkit.Alter:     {"/http": done, "/https": forged}, // XML ends with its root: what comes after it is not read
@@ -178,6 +178,77 @@ func TestEachFaultAlongTheRoad(t *testing.T) {
 			value = ""
 		}
 		noSecrets(t, "Redis, "+at, at+" "+value)
+	}
+}
+
+// A target that is down takes no pool with it, though each proxy says that the way
+// is barred: the target is paused, the endpoints stay, and later jobs send nothing.
+func TestDeadTargetIsPausedAndThePoolStaysWhole(t *testing.T) {
+	t.Parallel()
+	well, err := faultkit.NewAuthority("of the test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []string{faultkit.Tinyproxy(t, nil).String(), faultkit.Microsocks(t, nil).String()}
+	for _, scheme := range []string{"http", "socks5", "http"} {
+		p, err := faultkit.Start(context.WithoutCancel(t.Context()), scheme, faultkit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Close() })
+		list = append(list, p.URL().String())
+	}
+	target, err := faultkit.StartTarget(context.WithoutCancel(t.Context()), well, http.NotFoundHandler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := target.Close(); err != nil { // nobody listens any more
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(w *world) {
+		w.cfg.Feeds = nil
+		for i := range 5 {
+			w.cfg.Feeds = append(w.cfg.Feeds, Feed{Name: fmt.Sprintf("dead-%d", i), Source: source.Config{Kind: "syndication", URL: target.HTTPS + "/feed.xml"},
+				Pool: "proxies", Cost: 1, Attempts: 1, History: 1, MaxSnooze: time.Hour})
+		}
+	})
+	if _, err := w.pools.Import(t.Context(), "proxies", strings.NewReader(strings.Join(list, "\n")), nil); err != nil {
+		t.Fatal(err)
+	}
+	fetcher := fetch.New(fetch.Config{AllowPrivate: true, RootCAs: well.Pool(), Timeout: 20 * time.Second})
+	t.Cleanup(fetcher.Close)
+	h, err := NewHandler(w.cfg, w.rdb, w.desk, w.store, w.limiter, w.pools, fetcher, w.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := NewWorker(w.cfg, h, w.rdb, w.log)
+	if err := worker.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = worker.Stop(context.Background()) })
+	failed := 0
+	for i := range 5 {
+		id := w.enqueue(Spec{Feed: fmt.Sprintf("dead-%d", i)}).ID
+		w.eventually(60*time.Second, func() string {
+			j := w.get(id)
+			if !j.State.Ended() && j.State != Snoozed {
+				return fmt.Sprintf("job %d is %s", i, j.State)
+			}
+			if j.State == Failed {
+				if failed++; !strings.Contains(j.LastError, ": "+string(fetch.KindUnreachable)+": ") {
+					t.Errorf("job %d failed: %s", i, j.LastError)
+				}
+			}
+			return ""
+		})
+	}
+	st, err := w.pools.State(t.Context(), "proxies")
+	if err != nil || st.Eligible != 5 || failed != 3 { // three of five are enough to judge by
+		t.Errorf("%+v %v after %d failed jobs, want five eligible after three", st, err, failed)
+	}
+	paused, err := w.pools.Targets(t.Context(), "proxies")
+	if err != nil || len(paused) != 1 || paused[0].Paused.IsZero() {
+		t.Errorf("%+v %v, want the target paused", paused, err)
 	}
 }
 

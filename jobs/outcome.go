@@ -32,16 +32,17 @@ type rule struct {
 
 // The one table of outcomes. docs/outcomes.md shows it to a person.
 var fetchRules = map[fetch.Kind]rule{
-	fetch.KindConnect:   {action: retry, health: allocation.Connect},
-	fetch.KindTLS:       {action: retry, health: allocation.TLS},
-	fetch.KindProxyAuth: {action: retry, health: allocation.ProxyAuth},
-	fetch.KindTimeout:   {action: retry, health: allocation.Timeout},
-	fetch.KindReset:     {action: retry, health: allocation.Reset},
-	fetch.KindTruncated: {action: retry, health: allocation.Reset},
-	fetch.KindProtocol:  {action: retry, health: allocation.Reset},
-	fetch.KindTooLarge:  {action: fail, health: allocation.OK},
-	fetch.KindPolicy:    {action: fail, health: allocation.Cancelled},
-	fetch.KindCancelled: {action: stop, health: allocation.Cancelled},
+	fetch.KindConnect:     {action: retry, health: allocation.Connect},
+	fetch.KindUnreachable: {action: retry, health: allocation.Unreachable},
+	fetch.KindTLS:         {action: retry, health: allocation.TLS},
+	fetch.KindProxyAuth:   {action: retry, health: allocation.ProxyAuth},
+	fetch.KindTimeout:     {action: retry, health: allocation.Timeout},
+	fetch.KindReset:       {action: retry, health: allocation.Reset},
+	fetch.KindTruncated:   {action: retry, health: allocation.Reset},
+	fetch.KindProtocol:    {action: retry, health: allocation.Reset},
+	fetch.KindTooLarge:    {action: fail, health: allocation.OK},
+	fetch.KindPolicy:      {action: fail, health: allocation.Cancelled},
+	fetch.KindCancelled:   {action: stop, health: allocation.Cancelled},
 }
 
 var answerRules = map[source.AnswerKind]rule{

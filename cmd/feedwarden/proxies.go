@@ -147,7 +147,7 @@ func ceilMillis(d time.Duration) int64 {
 type proxiesReportCmd struct {
 	Pool    string `arg:"" help:"The pool."`
 	ID      string `arg:"" help:"The endpoint."`
-	Outcome string `arg:"" help:"ok, connect, tls, proxy-auth, timeout, reset, ban, target-5xx or cancelled."`
+	Outcome string `arg:"" help:"ok, connect, unreachable, tls, proxy-auth, timeout, reset, ban, target-5xx or cancelled."`
 	Lease   string `help:"The lease that take gave."`
 	Target  string `help:"The host that was asked." placeholder:"HOST"`
 }

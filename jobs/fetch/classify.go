@@ -36,7 +36,7 @@ func classify(err error, p *progress) Kind {
 		if proxy.status == http.StatusProxyAuthRequired {
 			return KindProxyAuth
 		}
-		return KindConnect
+		return KindUnreachable
 	case errors.Is(err, errTooLarge):
 		return KindTooLarge
 	case errors.As(err, &encoding), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), isFlate(err):
@@ -76,7 +76,7 @@ func classifySocks(op *net.OpError) Kind {
 	case isTimeout(op.Err):
 		return KindTimeout
 	case strings.Contains(text, "unknown error"): // the proxy's reply code, in words
-		return KindConnect
+		return KindUnreachable
 	}
 	return KindReset
 }

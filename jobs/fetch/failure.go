@@ -13,16 +13,17 @@ import (
 type Kind string
 
 const (
-	KindConnect   Kind = "connect"    // no connection to the endpoint, or the endpoint has none to the target
-	KindTLS       Kind = "tls"        // a handshake or certificate failed
-	KindProxyAuth Kind = "proxy-auth" // the proxy refused our credentials, or wants some
-	KindTimeout   Kind = "timeout"    // too slow: in all, to the headers, or within the body
-	KindReset     Kind = "reset"      // the connection broke
-	KindPolicy    Kind = "policy"     // a rule of ours refused it
-	KindTooLarge  Kind = "too-large"  // more decoded bytes than allowed
-	KindTruncated Kind = "truncated"  // the body ended before its end
-	KindProtocol  Kind = "protocol"   // the answer is not HTTP, or in an encoding that we did not ask for
-	KindCancelled Kind = "cancelled"  // the caller's context ended; says nothing about the endpoint
+	KindConnect     Kind = "connect"     // no connection to the endpoint, or, without one, to the target
+	KindUnreachable Kind = "unreachable" // the endpoint refuses the way to the target, or says that it has none
+	KindTLS         Kind = "tls"         // a handshake or certificate failed
+	KindProxyAuth   Kind = "proxy-auth"  // the proxy refused our credentials, or wants some
+	KindTimeout     Kind = "timeout"     // too slow: in all, to the headers, or within the body
+	KindReset       Kind = "reset"       // the connection broke
+	KindPolicy      Kind = "policy"      // a rule of ours refused it
+	KindTooLarge    Kind = "too-large"   // more decoded bytes than allowed
+	KindTruncated   Kind = "truncated"   // the body ended before its end
+	KindProtocol    Kind = "protocol"    // the answer is not HTTP, or in an encoding that we did not ask for
+	KindCancelled   Kind = "cancelled"   // the caller's context ended; says nothing about the endpoint
 )
 
 // Error is why a fetch brought nothing. Neither its text nor that of anything

@@ -241,7 +241,7 @@ func TestEachFaultHasItsKind(t *testing.T) {
 		{faultkit.Mute, 0, map[string]Kind{"": KindTimeout}},
 		{faultkit.Auth, 0, map[string]Kind{"": KindProxyAuth}},
 		// To an http target an http proxy's 502 is an answer like any other.
-		{faultkit.Refuse, 0, map[string]Kind{"": KindConnect, "http http": answered, "https http": answered}},
+		{faultkit.Refuse, 0, map[string]Kind{"": KindUnreachable, "http http": answered, "https http": answered}},
 		{faultkit.Garbage, 0, map[string]Kind{"": KindProtocol, "socks5": KindReset}},
 		{faultkit.Reset, 100_000, map[string]Kind{"": KindReset}},
 		{faultkit.HalfClose, 100_000, map[string]Kind{"": KindTruncated}},
@@ -348,7 +348,7 @@ func realProxy(t *testing.T, tg *targets, proxy *url.URL, absent string) {
 		}
 	})
 	_, err := c.Do(t.Context(), Request{URL: absent}, Via{ID: "real", Proxy: proxy})
-	wantKind(t, err, KindConnect)
+	wantKind(t, err, KindUnreachable)
 }
 
 // TestEndpointsNameThatBecamePrivate: the address that is dialled counts, not

@@ -99,7 +99,7 @@ func (c *Checker) probe(ctx context.Context, via fetch.Via, direct Answer) (allo
 		return failure(err)
 	case resp.Status >= http.StatusBadRequest:
 		// The judge has just answered us directly, so this is the endpoint's word.
-		return allocation.Verdict{Kind: allocation.Connect, Detail: fmt.Sprintf("it does not reach the judge: it answers %d", resp.Status)}, nil
+		return allocation.Verdict{Kind: allocation.Unreachable, Detail: fmt.Sprintf("it does not reach the judge: it answers %d", resp.Status)}, nil
 	}
 	v.Latency = resp.Took
 	a, ok := read(resp, nonce)

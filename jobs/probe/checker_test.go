@@ -37,7 +37,7 @@ func TestEachFaultHasItsVerdict(t *testing.T) {
 		faultkit.Mute:      {"": failed(allocation.Timeout)},
 		faultkit.Drip:      {"": failed(allocation.Timeout)},
 		faultkit.Auth:      {"": failed(allocation.ProxyAuth)},
-		faultkit.Refuse:    {"": failed(allocation.Connect)},
+		faultkit.Refuse:    {"": failed(allocation.Unreachable)},
 		faultkit.Garbage:   {"": failed(allocation.Reset)},
 		faultkit.Reset:     {"": failed(allocation.Reset)},
 		faultkit.HalfClose: {"": failed(allocation.Reset)},

@@ -106,7 +106,7 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 	}
 	job, err := c.Refresh(ctx, f, params, feed.Head{Key: key})
 	if err != nil || job == "" {
-		return refused(err, notReady)
+		return whenFull(err, notReady)
 	}
 	if j, err := c.Get(ctx, job); err == nil && j.State == Snoozed && j.NextAt != nil {
 		return notReady(time.Until(*j.NextAt), j.LastError)
@@ -168,11 +168,11 @@ func (c *Client) watch(ctx context.Context, f Feed, key string, params map[strin
 	case errors.Is(err, errLanded):
 		return nil
 	}
-	return refused(err, notReady)
+	return whenFull(err, notReady)
 }
 
-// refused makes what a full queue says an answer to readers.
-func refused(err error, notReady func(time.Duration, string) error) error {
+// whenFull makes what a full queue says an answer to readers.
+func whenFull(err error, notReady func(time.Duration, string) error) error {
 	var full *FullError
 	if errors.As(err, &full) {
 		return notReady(full.RetryAfter, full.Error())

@@ -45,6 +45,9 @@ func (c *Catalog) Reload(feeds []Feed) error {
 		if err != nil {
 			faults = append(faults, fmt.Errorf("jobs: feed %q: %w", f.Name, err))
 		}
+		if err := checkSinks(f.Sinks); err != nil {
+			faults = append(faults, fmt.Errorf("jobs: feed %q: %w", f.Name, err))
+		}
 		if f.Pool == "" {
 			f.Pool = Direct
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"feedwarden/internal/luarun"
 	"feedwarden/jobs/feed"
 	"feedwarden/quota"
 )
@@ -61,9 +62,6 @@ func (e *IDTakenError) Error() string {
 	return fmt.Sprintf("id %q is taken by a job of feed %q: choose another", e.ID, e.Feed)
 }
 
-// fullRetryAfter is when a queue that was full is worth another try.
-const fullRetryAfter = 5 * time.Second
-
 // Client enqueues jobs and tells where they are.
 type Client struct {
 	rdb       redis.UniversalClient
@@ -73,6 +71,7 @@ type Client struct {
 	limiter   Limiter
 	leases    *quota.Leases
 	pacer     *pacer
+	desk      *luarun.Desk
 	asynq     *asynq.Client
 	inspector *asynq.Inspector
 	log       *slog.Logger
@@ -91,7 +90,7 @@ func NewClient(cfg Config, rdb redis.UniversalClient, store *feed.Store, limiter
 
 func newClient(cfg Config, c *Catalog, rdb redis.UniversalClient, store *feed.Store, limiter Limiter, leases *quota.Leases, log *slog.Logger) *Client {
 	return &Client{rdb: rdb, cfg: cfg, catalog: c, store: store, limiter: limiter, leases: leases, pacer: newPacer(rdb, cfg.PerHost.Delay), log: log,
-		asynq: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb)}
+		desk: luarun.NewDesk(rdb), asynq: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb)}
 }
 
 // Feeds are the feeds of the config, sorted by name.
@@ -166,9 +165,13 @@ func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
 	}
 	body, err := p.encode()
 	if err != nil {
+		c.leavePlace(ctx, queue, s.ID)
 		return Job{}, &SpecError{err.Error()}
 	}
-	_, err = c.asynq.EnqueueContext(ctx, asynq.NewTask(TaskType, body), opts...)
+	// Its place is held for longer than this; the next who asks sees that the task has come.
+	soon, cancel := context.WithTimeout(ctx, enqueueWithin)
+	defer cancel()
+	_, err = c.asynq.EnqueueContext(soon, asynq.NewTask(TaskType, body), opts...)
 	if errors.Is(err, asynq.ErrTaskIDConflict) {
 		if j, ok, serr := c.same(ctx, s); ok || serr != nil {
 			return j, serr
@@ -225,30 +228,4 @@ func (c *Client) same(ctx context.Context, s Spec) (Job, bool, error) {
 		return Job{}, false, &IDTakenError{s.ID, j.Feed}
 	}
 	return j, true, nil
-}
-
-// room refuses when the queue holds its limit. It counts what waits, runs and
-// sleeps. Enqueuers that ask at the same moment can pass it by their number.
-// In the same round trip it says whether a job of the ID has begun.
-func (c *Client) room(ctx context.Context, queue, id string) (begun bool, err error) {
-	pipe := c.rdb.Pipeline()
-	// A queue that was deleted is published again; asynq's client does it once a process.
-	pipe.SAdd(ctx, "asynq:queues", queue)
-	record := pipe.Exists(ctx, recordKey(id))
-	counts := []*redis.IntCmd{
-		pipe.LLen(ctx, asynqPending(queue)), pipe.LLen(ctx, asynqActive(queue)),
-		pipe.ZCard(ctx, asynqScheduled(queue)), pipe.ZCard(ctx, asynqRetry(queue)),
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return false, fmt.Errorf("jobs: count queue %q: %w", queue, err)
-	}
-	limit := c.cfg.QueueLimits[queue]
-	var n int64
-	for _, cmd := range counts {
-		n += cmd.Val()
-	}
-	if limit > 0 && n >= limit {
-		err = &FullError{Queue: queue, Limit: limit, RetryAfter: fullRetryAfter}
-	}
-	return record.Val() > 0, err
 }

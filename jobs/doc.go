@@ -27,6 +27,14 @@
 // foreign task that asynq would archive on a refusal is replaced by a copy of
 // ours before it ends; the old ID's record says where it went.
 //
+// A version that was stored is handed over to the feed's sinks: a delivery is a
+// job as well, of type sink:deliver, with a queue, slots and a budget of tries of
+// its own, so that no sink holds up or fails a feed. Package sink says more.
+//
+// A queue is bounded: an enqueuer first takes a place, in the script that counts,
+// and the place counts until the task is there. A job that has an expiry and has
+// sent nothing is woken at it, wherever it sleeps, and ends as expired.
+//
 // What can fail, and what follows:
 //   - A worker dies: asynq's lease on its tasks ends within 30 s, and the
 //     reconciler of any living worker puts them back at the head of their queue

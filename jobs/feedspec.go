@@ -3,6 +3,7 @@ package jobs
 import (
 	"time"
 
+	"feedwarden/jobs/sink"
 	"feedwarden/jobs/source"
 )
 
@@ -32,6 +33,7 @@ type Feed struct {
 	TTL       time.Duration // 0: fresh for ever
 	Schedule  string        // for pages; "" is fetched by hand or by a reader
 	Timezone  string
+	Sinks     []sink.Config // where its versions go besides the cache
 }
 
 // Pushed says that scripts fill the feed: nobody fetches it.
@@ -43,7 +45,14 @@ const (
 	QueueScheduled   = "scheduled"
 )
 
-var queues = []string{QueueInteractive, QueueScheduled}
+// QueueSinks holds deliveries to sinks.
+const QueueSinks = "sinks"
+
+// queues are those of jobs that fetch; allQueues has that of the sinks too.
+var (
+	queues    = []string{QueueInteractive, QueueScheduled}
+	allQueues = []string{QueueInteractive, QueueScheduled, QueueSinks}
+)
 
 // Config is what the package needs to know.
 type Config struct {
@@ -55,4 +64,5 @@ type Config struct {
 	PerHost          PerHost
 	PerSource        map[string]int64 // jobs of a source at a time, by its kind
 	FetchTimeout     time.Duration    // what a fetch may take at most; leases and claims are longer
+	SinkAttempts     int              // tries of one delivery to a sink; 0: 16, which is an hour and a half
 }

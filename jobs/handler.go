@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -17,6 +18,7 @@ import (
 	"feedwarden/internal/luarun"
 	"feedwarden/jobs/feed"
 	"feedwarden/jobs/fetch"
+	"feedwarden/jobs/sink"
 	"feedwarden/quota"
 )
 
@@ -54,6 +56,9 @@ type Handler struct {
 	held      *holding
 	leaseLife time.Duration
 	poke      poke
+
+	outlet    *sink.Outlet
+	ledger    *sink.Ledger
 	inspector *asynq.Inspector
 }
 
@@ -72,6 +77,7 @@ func newHandler(cfg Config, c *Catalog, rdb redis.UniversalClient, desk *luarun.
 		rdb: rdb, desk: desk, cfg: cfg, catalog: c, store: store, limiter: limiter, leases: leases, pacer: newPacer(rdb, cfg.PerHost.Delay), pools: pools, fetcher: fetcher,
 		robots: newUsher(cfg, rdb, fetcher),
 		client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), log: log,
+		outlet: sink.NewOutlet(rdb, fetcher.Direct(), os.Stdout), ledger: sink.NewLedger(rdb, desk),
 		running: newInFlight(), held: &holding{runs: map[*run]bool{}}, leaseLife: leaseLife, poke: newPoke(),
 	}
 }
@@ -85,10 +91,13 @@ func (h *Handler) ProcessTask(ctx context.Context, t *asynq.Task) error {
 func (h *Handler) process(ctx context.Context, t *asynq.Task, b *bay) error {
 	id, _ := asynq.GetTaskID(ctx)
 	queue, _ := asynq.GetQueueName(ctx)
-	if t.Type() != TaskType {
+	if t.Type() != TaskType && t.Type() != SinkTaskType {
 		return fmt.Errorf("task type %q is not known here: %w", t.Type(), asynq.SkipRetry)
 	}
 	p, err := decodePayload(t.Payload())
+	if err == nil && p.taskType() != t.Type() {
+		err = fmt.Errorf("payload is not that of a task of type %s", t.Type())
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
 	}
@@ -168,6 +177,9 @@ func (h *Handler) deliver(ctx context.Context, r *run, log *slog.Logger) error {
 			return &retryError{at: time.Now().Add(backoffBase), err: err}
 		}
 	}
+	if r.delivers() {
+		return h.carry(ctx, r, log)
+	}
 	f, src, err := h.catalog.find(r.Feed)
 	if err != nil {
 		return h.unknown(ctx, r, log, err)
@@ -176,8 +188,8 @@ func (h *Handler) deliver(ctx context.Context, r *run, log *slog.Logger) error {
 	if r.Crashes >= max(f.Attempts, crashLimit) {
 		return h.end(ctx, r, log, Failed, fmt.Errorf("its worker died %d times in mid-run", r.Crashes))
 	}
-	if at := r.payload.ExpiresAt; at > 0 && r.now().UnixMilli() >= at && r.Sent == 0 {
-		return h.end(ctx, r, log, Expired, fmt.Errorf("not started by %s", fromMillis(at).Format(time.RFC3339)))
+	if at := r.expiry(); !at.IsZero() && !r.now().Before(at) {
+		return h.end(ctx, r, log, Expired, notStarted(at))
 	}
 
 	if err := h.enter(ctx, r, log); err != nil {

@@ -11,9 +11,10 @@ const (
 	cancelTopic = "fw:{jobs}:cancel"   // channel: the ID of a running job to cancel
 )
 
-func wakeKey(queue string) string  { return "fw:{" + queue + "}:wake" }  // zset: snoozed job, promised instant in ms, with fractions
-func wokenKey(queue string) string { return "fw:{" + queue + "}:woken" } // zset: those of them at the queue's head; bounded
-func asideKey(queue string) string { return "fw:{" + queue + "}:aside" } // list, bounded: what asynq could not read or had lost
+func wakeKey(queue string) string   { return "fw:{" + queue + "}:wake" }   // zset: snoozed job, promised instant in ms, with fractions
+func wokenKey(queue string) string  { return "fw:{" + queue + "}:woken" }  // zset: those of them at the queue's head; bounded
+func placesKey(queue string) string { return "fw:{" + queue + "}:places" } // zset: job about to be enqueued, end of its place in ms
+func asideKey(queue string) string  { return "fw:{" + queue + "}:aside" }  // list, bounded: what asynq could not read or had lost
 
 // The keys of asynq 0.26 that our scripts touch. See its internal/base.
 func asynqPending(queue string) string    { return "asynq:{" + queue + "}:pending" }

@@ -92,6 +92,9 @@ func tooMany(ctx context.Context, l *quota.Leases, a quota.Acquired) string {
 // exit gives the leases back, and wakes whose turn it is. A job that ends while
 // it stands in a line leaves that.
 func (h *Handler) exit(ctx context.Context, r *run, ended bool) {
+	if r.delivers() {
+		return
+	}
 	stood := ended && r.Snoozes > 0 // in a line, maybe
 	if stood {
 		h.unpace(ctx, r, r.chargeID(), h.log)

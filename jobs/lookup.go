@@ -60,7 +60,8 @@ func (c *Client) assemble(ctx context.Context, id string, rec map[string]string,
 		return j, nil
 	}
 	j.Queue = info.Queue
-	if p, err := decodePayload(info.Payload); err == nil {
+	p, err := decodePayload(info.Payload)
+	if err == nil {
 		j.Feed, j.Params = p.Feed, p.Params
 		if p.Tick != nil {
 			text := p.Tick.UTC().Format(time.RFC3339)
@@ -103,6 +104,10 @@ func (c *Client) assemble(ctx context.Context, id string, rec map[string]string,
 	if j.LastError == "" {
 		j.LastError = info.LastErr
 	}
+	if at := expiry(p, j.Sent); err == nil && j.State != Running && !j.State.Ended() && overdue(at, time.Now()) {
+		// Its worker will end it so, when there is one.
+		j.State, j.NextAt, j.EndedAt, j.LastError = Expired, nil, &at, notStarted(at).Error()
+	}
 	return j, nil
 }
 
@@ -132,7 +137,7 @@ func fromRecord(id string, m map[string]string) Job {
 
 // find asks asynq for a task; nil where no queue has it.
 func (c *Client) find(ctx context.Context, id, queue string) (*asynq.TaskInfo, error) {
-	for _, q := range queues {
+	for _, q := range allQueues {
 		if queue != "" && q != queue {
 			continue
 		}
@@ -220,7 +225,7 @@ func (l *listing) living(ctx context.Context) error {
 		if l.f.State != "" && list.states[0] != l.f.State && list.states[len(list.states)-1] != l.f.State {
 			continue
 		}
-		for _, q := range queues {
+		for _, q := range allQueues {
 			for page := 1; !l.full(); page++ {
 				infos, err := list.read(q, asynq.PageSize(scanPage), asynq.Page(page))
 				if errors.Is(err, asynq.ErrQueueNotFound) {
@@ -259,7 +264,7 @@ func (l *listing) merge(ctx context.Context, infos []*asynq.TaskInfo) error {
 		if err != nil {
 			return err
 		}
-		if !j.State.Ended() {
+		if !State(recs[i].Val()["state"]).Ended() {
 			l.add(j)
 		}
 	}

@@ -9,8 +9,20 @@ import (
 	"time"
 )
 
-// TaskType is the asynq type of every job.
-const TaskType = "feed:fetch"
+// TaskType is the asynq type of every job that fetches, SinkTaskType of those
+// that deliver a version to a sink.
+const (
+	TaskType     = "feed:fetch"
+	SinkTaskType = "sink:deliver"
+)
+
+// taskType is the type of the task that carries p.
+func (p payload) taskType() string {
+	if p.Sink != "" {
+		return SinkTaskType
+	}
+	return TaskType
+}
 
 // MaxPayload bounds what a job may carry: asynq rewrites the payloads of
 // active tasks every few seconds, so a payload refers and does not contain.
@@ -28,6 +40,9 @@ type payload struct {
 	ExpiresAt int64             `json:"expires_at,omitempty"` // ms since the epoch
 	ChargeAs  string            `json:"charge_as,omitempty"`  // the job whose charge IDs a copy continues
 	LastTry   bool              `json:"last_try,omitempty"`   // the task that a copy stands for had no retry left
+
+	Sink    string `json:"sink,omitempty"`    // of a delivery: the sink's name
+	Version int64  `json:"version,omitempty"` // of a delivery
 }
 
 func (p payload) encode() ([]byte, error) {

@@ -48,6 +48,15 @@ func polite(target string) Config {
 func workAsChild() error {
 	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: os.Getenv(childSocket)})
 	cfg := polite(os.Getenv(childTarget))
+	if hook := os.Getenv(childHook); hook != "" {
+		cfg = delivering(os.Getenv(childTarget), hook, os.Getenv(childDir))
+	}
+	if os.Getenv(childRush) != "" {
+		if err := rushAsChild(rdb, cfg); err != nil {
+			return err
+		}
+		os.Exit(0)
+	}
 	limiter, err := quota.New(rdb, nil)
 	if err != nil {
 		return err

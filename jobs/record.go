@@ -291,7 +291,11 @@ func (h *Handler) follow(ctx context.Context, r *run, e ending) {
 		b.Script(resultScript, []string{asynqTaskPrefix(r.Queue) + r.ID}, e.Result)
 	}
 	b.Plain(func(p redis.Pipeliner) {
-		p.HIncrBy(ctx, countersKey, string(e.State), 1)
+		counted := string(e.State)
+		if r.delivers() {
+			counted = "sink_" + counted
+		}
+		p.HIncrBy(ctx, countersKey, counted, 1)
 		if r.waits > 0 {
 			p.HIncrBy(ctx, countersKey, "waits", int64(r.waits))
 		}

@@ -96,7 +96,7 @@ func (h *Handler) replace(ctx context.Context, r *run, log *slog.Logger, at time
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
-	_, err = h.client.EnqueueContext(ctx, asynq.NewTask(TaskType, body), asynq.TaskID(id), asynq.Queue(r.Queue), asynq.MaxRetry(maxRetry),
+	_, err = h.client.EnqueueContext(ctx, asynq.NewTask(p.taskType(), body), asynq.TaskID(id), asynq.Queue(r.Queue), asynq.MaxRetry(maxRetry),
 		asynq.Retention(retention), asynq.Timeout(taskTimeout), asynq.ProcessAt(at.Add(fallback)))
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
 		return err

@@ -356,6 +356,9 @@ func (h *Handler) deposit(ctx context.Context, r *run, f Feed, p *progress, log 
 		res.What = "older than the newest version"
 	}
 	res.Version = st.Version
+	if st.New && r.Key == f.Name {
+		h.handOver(ctx, f, st.Version, log)
+	}
 	log.Info("stored", "what", res.What, "version", st.Version, "items", len(p.Items), "units", res.Units)
 	return res, nil
 }

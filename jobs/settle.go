@@ -46,6 +46,9 @@ func (h *Handler) settle(ctx context.Context, r *run, f Feed, log *slog.Logger, 
 		return h.endCounted(ctx, r, log, err)
 	}
 	at := r.now().Add(backoff(n, randomSpread()))
+	if end := r.expiry(); !end.IsZero() && end.Before(at) {
+		at = end
+	}
 	e := ending{State: Retrying, Count: "attempts", Next: at, Error: err.Error()}
 	if ferr := h.finish(ctx, r, e); ferr != nil {
 		return h.lost(ctx, r, log, ferr)
@@ -81,6 +84,9 @@ func (h *Handler) end(ctx context.Context, r *run, log *slog.Logger, s State, wh
 		return h.lost(ctx, r, log, ferr)
 	}
 	h.forgetCharge(ctx, r, log)
+	if s == Expired {
+		h.fail(ctx, r, fmt.Errorf("job %s expired: %w", r.ID, why), log)
+	}
 	if s == Failed {
 		h.fail(ctx, r, why, log)
 		log.Error("job failed", "error", why)
@@ -111,6 +117,10 @@ func (h *Handler) snooze(ctx context.Context, r *run, f Feed, log *slog.Logger, 
 	if !s.Until.After(now) {
 		s.Until = now.Add(minSnooze)
 	}
+	promised := s.Until
+	if at := r.expiry(); !at.IsZero() && at.Before(promised) {
+		s = &SnoozeError{Until: at, Reason: s.Reason + "; the job expires before that"}
+	}
 	since := r.SnoozedSince
 	if since.IsZero() {
 		since = now
@@ -122,7 +132,7 @@ func (h *Handler) snooze(ctx context.Context, r *run, f Feed, log *slog.Logger, 
 	if err := h.finish(ctx, r, ending{State: Snoozed, Count: "snoozes", Next: s.Until, Error: s.Error()}); err != nil {
 		return h.lost(ctx, r, log, err)
 	}
-	if err := h.store.Announce(context.WithoutCancel(ctx), r.Key, r.ID, s.Until); err != nil {
+	if err := h.store.Announce(context.WithoutCancel(ctx), r.Key, r.ID, promised); err != nil {
 		log.Warn("could not tell waiting readers", "error", err)
 	}
 	log.Info("job snoozed", "until", s.Until, "snoozes", r.Snoozes+1, "reason", s.Reason)
@@ -151,6 +161,9 @@ func (h *Handler) lost(ctx context.Context, r *run, log *slog.Logger, err error)
 
 // fail tells the feed why nothing came; its versions stay.
 func (h *Handler) fail(ctx context.Context, r *run, why error, log *slog.Logger) {
+	if r.delivers() {
+		return // its own ledger says it: the feed has come to no harm
+	}
 	if err := h.store.Fail(context.WithoutCancel(ctx), r.Key, r.ID, why.Error(), r.now()); err != nil {
 		log.Warn("could not record a failure", "error", err)
 	}
@@ -159,7 +172,7 @@ func (h *Handler) fail(ctx context.Context, r *run, why error, log *slog.Logger)
 // forgetCharge gives back an unsent charge, and the place in the line.
 func (h *Handler) forgetCharge(ctx context.Context, r *run, log *slog.Logger) {
 	f, _, err := h.catalog.find(r.Feed)
-	if err != nil || f.Quota == "" {
+	if err != nil || f.Quota == "" || r.delivers() {
 		return
 	}
 	if _, err := h.limiter.Refund(context.WithoutCancel(ctx), f.Quota, r.chargeID()); err != nil {

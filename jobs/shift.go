@@ -39,7 +39,7 @@ type shift struct {
 func newShift(ctx context.Context, w *Worker) (*shift, error) {
 	s := &shift{Worker: w}
 	// asynq looks for abandoned tasks as it starts, and archives those without a try left: ours come first.
-	for _, q := range queues {
+	for _, q := range allQueues {
 		if err := reconcileAll(ctx, w.rdb, q, w.log); err != nil {
 			return nil, err
 		}
@@ -56,12 +56,13 @@ func newShift(ctx context.Context, w *Worker) (*shift, error) {
 	}
 	loop, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.endLoop = stop
-	for _, q := range queues {
+	for _, q := range allQueues {
 		s.loops.Go(func() { s.wakeLoop(loop, q) })
 		s.loops.Go(func() { s.reconcileLoop(loop, q) })
 	}
 	s.loops.Go(func() { s.cancelLoop(loop) })
 	s.loops.Go(func() { s.handler.extendLoop(loop) })
+	s.loops.Go(func() { s.sinkLoop(loop) })
 	w.log.Info("worker takes jobs", "concurrency", w.cfg.Concurrency, "interactive_slots", w.interactiveSlots())
 	return s, nil
 }
@@ -91,6 +92,8 @@ func (s *shift) serve() error {
 		}
 		add(size, b, map[string]int{QueueInteractive: 9, QueueScheduled: 1})
 	}
+	// A sink that hangs takes no slot from a fetch.
+	add(sinkSlots, newBay(sinkSlots), map[string]int{QueueSinks: 1})
 	for i, srv := range s.servers {
 		if err := srv.Start(handlers[i]); err != nil {
 			for _, started := range s.servers[:i] {

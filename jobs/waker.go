@@ -34,7 +34,7 @@ type poke map[string]chan struct{}
 
 func newPoke() poke {
 	p := poke{}
-	for _, q := range queues {
+	for _, q := range allQueues {
 		p[q] = make(chan struct{}, 1)
 	}
 	return p

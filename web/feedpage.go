@@ -82,6 +82,9 @@ func (s *Server) readFeedPage(r *http.Request, version int64, at int) (feedPageV
 	s.copies.Saw(head)
 	views := []FeedView{feedView(f, head, now)}
 	withJobs(ctx, s.p.Jobs, []feed.Head{head}, views)
+	if err := withSinks(ctx, s.p.Jobs, views); err != nil {
+		return feedPageView{}, err
+	}
 	if shot, err := s.shots.all.get(ctx, dashboardAge); err == nil {
 		WithTicks(views, shot.Schedules)
 	}

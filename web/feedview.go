@@ -38,6 +38,9 @@ type FeedView struct {
 	LastError   string     `json:"last_error"`
 	LastErrorAt *time.Time `json:"last_error_at"`
 
+	// Sinks are the places where its versions go besides the cache.
+	Sinks []SinkView `json:"sinks,omitempty"`
+
 	Source   string `json:"source"`
 	Schedule string `json:"schedule"` // "": fetched by hand or by a reader
 	Timezone string `json:"timezone"`
@@ -84,7 +87,7 @@ func FeedViews(ctx context.Context, c *jobs.Client, store *feed.Store) ([]FeedVi
 		out[i] = feedView(f, heads[i], now)
 	}
 	withJobs(ctx, c, heads, out)
-	return out, nil
+	return out, withSinks(ctx, c, out)
 }
 
 // WithTicks fills NextAt and Paused from the schedules that fetch these feeds:

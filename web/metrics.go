@@ -56,6 +56,12 @@ var (
 	feedState   = desc("feed_state", "1 for the state that a feed is in, 0 for the others.", "feed", "state")
 	feedFailing = desc("feed_failing", "1 when a feed's last fetch brought nothing, else 0.", "feed")
 
+	sinkDeliveries = desc("sink_deliveries_total", "Versions that arrived at a sink.", "feed", "sink")
+	sinkFailures   = desc("sink_failures_total", "Tries of deliveries that failed.", "feed", "sink")
+	sinkLost       = desc("sink_lost_total", "Versions that a sink did not get and that are not tried again.", "feed", "sink")
+	sinkFailing    = desc("sink_failing", "1 while a sink has not got its version, and nothing newer, since a try failed; else 0.", "feed", "sink")
+	sinkBehind     = desc("sink_behind_versions", "How many versions the newest is ahead of the newest that arrived at a sink.", "feed", "sink")
+
 	quotaLimit     = desc("quota_limit_units", "Units that a window allows.", "quota", "window")
 	quotaUsed      = desc("quota_used_units", "Units that a window counts now.", "quota", "window")
 	quotaRemaining = desc("quota_remaining_units", "Units that all windows of a quota have left.", "quota")
@@ -91,6 +97,7 @@ var jobEventNames = []string{
 var allMetrics = []*prometheus.Desc{
 	buildInfo, redisUp, unread,
 	feedAge, feedTTL, feedVersion, feedItems, feedState, feedFailing,
+	sinkDeliveries, sinkFailures, sinkLost, sinkFailing, sinkBehind,
 	quotaLimit, quotaUsed, quotaRemaining, quotaReserve, quotaWaiting, quotaLongest, quotaBlocked, quotaGrants, quotaRefusals, quotaRefunds,
 	quotaUnits, quotaBack, quotaBlocks, quotaRelease, quotaSnoozes, quotaLateness, quotaRunning, quotaAtMost, quotaRunWaits,
 	poolEndpoints, queueJobs, jobEvents,
@@ -121,6 +128,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(unread, float64(len(s.faults())))
 	for _, f := range s.Feeds {
 		collectFeed(gauge, f)
+		collectSinks(gauge, counter, f)
 	}
 	for _, q := range s.Quotas {
 		if q.Err == nil {

@@ -108,7 +108,7 @@ func (n *snapshots) read(ctx context.Context) (*snapshot, error) {
 		})
 	})
 	in(func() {
-		s.Queues = each([]string{jobs.QueueInteractive, jobs.QueueScheduled}, n.queue)
+		s.Queues = each([]string{jobs.QueueInteractive, jobs.QueueScheduled, jobs.QueueSinks}, n.queue)
 		s.Counters, s.CountersErr = p.Jobs.Counters(ctx)
 	})
 	_ = g.Wait() // nothing in it fails

@@ -131,6 +131,7 @@ func plight(v FeedView, now time.Time) []trouble {
 		}
 		out = append(out, trouble{"warn", text + ": " + sentence(v.WaitingFor)})
 	}
+	out = append(out, failing(v, now)...)
 	if v.Paused != nil {
 		out = append(out, trouble{"info", "Its schedule is " + v.Paused.words() + "."})
 	}

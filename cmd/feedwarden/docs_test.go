@@ -20,7 +20,7 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 func TestConfigsThatAreShownAreAccepted(t *testing.T) {
 	t.Parallel()
 	shown := map[string]string{}
-	for _, page := range []string{"README.md", "docs/config.md", "docs/schedules.md", "docs/plan.md", "docs/allocation.md", "docs/sources.md", "docs/reading.md"} {
+	for _, page := range []string{"README.md", "docs/config.md", "docs/schedules.md", "docs/plan.md", "docs/allocation.md", "docs/sources.md", "docs/reading.md", "docs/sinks.md"} {
 		text, err := os.ReadFile("../../" + page)
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"feedwarden/jobs/feed"
+	"feedwarden/jobs/sink"
 )
 
 type feedsGetCmd struct {
@@ -83,14 +84,9 @@ func (c *feedsGetCmd) print(e *env, v feed.Version) error {
 		_, err := e.out.Write(page)
 		return err
 	case "ndjson":
-		for _, it := range v.Items {
-			if err := e.line(it); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sink.WriteNDJSON(e.out, v.Items)
 	case "csv":
-		return writeCSV(e, v.Items)
+		return sink.WriteCSV(e.out, v.Items)
 	}
 	return e.line(map[string]any{"feed": c.Name, "version": v.Version, "fetched_at": v.FetchedAt, "items": v.Items})
 }

@@ -42,6 +42,11 @@ func (feedsListCmd) Run(e *env) error {
 			if f.WaitingFor != "" {
 				trouble = f.WaitingFor
 			}
+			for _, s := range f.Sinks {
+				if trouble == "" && s.LastError != "" {
+					trouble = s.LastError
+				}
+			}
 			err := t.add(f, f.Name, f.State, age, span(time.Duration(f.TTLMS)*time.Millisecond), version, strconv.Itoa(f.Items),
 				instant(f.NextAt, time.Now()), orDash(trouble))
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"feedwarden/jobs"
 	"feedwarden/jobs/fetch"
 	"feedwarden/jobs/probe"
+	"feedwarden/jobs/sink"
 	"feedwarden/quota"
 	"feedwarden/scheduler"
 	"feedwarden/scheduler/plan"
@@ -105,11 +106,15 @@ func jobsConfig(f *config.File) jobs.Config {
 		c.QueueLimits[name] = q.Limit
 	}
 	for _, e := range f.Feeds {
+		var sinks []sink.Config
+		for _, s := range e.Sinks {
+			sinks = append(sinks, s.Config())
+		}
 		c.Feeds = append(c.Feeds, jobs.Feed{
 			Name:   e.Name,
 			Source: e.SourceConfig(), Robots: f.Fetch.Robots && e.Source == "html",
 			Quota: e.Quota, Cost: e.Cost, QuotaRunning: running[e.Quota], Pool: e.Pool, Attempts: e.Attempts, MaxSnooze: e.MaxSnooze, Expires: e.Expires,
-			History: e.History, TTL: e.TTL, Schedule: e.Schedule, Timezone: e.Timezone,
+			History: e.History, TTL: e.TTL, Schedule: e.Schedule, Timezone: e.Timezone, Sinks: sinks,
 		})
 	}
 	return c

@@ -250,7 +250,10 @@ func (s Sink) display() yaml.MapSlice {
 	var o ordered
 	o.some("file", s.File)
 	o.some("webhook", s.Webhook.String())
+	o.some("s3", s.S3.String())
+	o.some("key", s.Key.String())
 	o.some("secret", s.Secret.String())
+	o.some("region", s.Region)
 	o.some("stream", s.Stream)
 	if s.Stdout {
 		o.set("stdout", true)

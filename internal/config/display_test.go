@@ -30,7 +30,7 @@ feeds:
   two: {source: json, url: "https://example.org/", items: ".data[] | {a: .b}", map: {id: ".[\"x\"]", n: .n}, paging: {cursor: .next, param: after}, pages: all}
   three: {source: html, url: "https://example.org/", items: "a > b", next: {css: "a.next@href", max: 3}, ban: {css: "#captcha", text: "unusual traffic", status: [403, 429]}, expires: 1h, spread: 1h1s}
   search: {source: syndication, url: "https://example.org/", quota: "c:search.list"}
-  four: {source: push, ttl: 36h, sinks: [{file: "{feed}.gz"}, {stream: s}, {stdout: true}, {webhook: "https://example.org/"}]}
+  four: {source: push, ttl: 36h, sinks: [{file: "{feed}/{version}.csv.gz"}, {stream: s}, {stdout: true}, {webhook: "https://example.org/"}]}
 `
 	first := mustParse(t, src, everythingBuilt)
 	text := first.Effective()

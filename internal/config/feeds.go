@@ -80,11 +80,7 @@ func (r *feedReader) entry(e entry, p path) {
 func (r *feedReader) keeping(f *fields, to *Feed) {
 	whole(f, "history", &to.History, 1, 10_000)
 	to.TTLGiven = f.duration("ttl", &to.TTL, time.Millisecond) != nil
-	for i, item := range f.list("sinks", "want a list: [{stdout: true}]") {
-		if s, ok := r.sink(item, f.path.key("sinks").index(i)); ok {
-			to.Sinks = append(to.Sinks, s)
-		}
-	}
+	r.sinks(f, to)
 }
 
 // trying reads how long and how often a job tries.

@@ -191,35 +191,3 @@ func (r *feedReader) headerTexts(f *fields) []entry {
 		return false
 	})
 }
-
-// sink reads one place for results.
-func (r *feedReader) sink(n *node, p path) (Sink, bool) {
-	var s Sink
-	before := r.count
-	f := r.section(n, p, n.pos)
-	f.text("file", &s.File, noControl)
-	if n := f.scalar("webhook", "want a URL"); n != nil {
-		text, shown := render(n, nil)
-		if problem, want := webURL(text); problem != "" {
-			r.fault(n.pos, fmt.Sprintf("%s %s", p.key("webhook"), problem), want)
-		}
-		s.Webhook = NewValue(text, hideQuery(shown))
-	}
-	f.secret("secret", &s.Secret)
-	f.text("stream", &s.Stream, noControl)
-	f.flag("stdout", &s.Stdout)
-	f.done(nil)
-	ways := 0
-	for _, k := range []string{"file", "webhook", "stream", "stdout"} {
-		if f.has(k) {
-			ways++
-		}
-	}
-	if ways != 1 && (n.kind == mapping || n.kind == nothing) {
-		r.fault(n.pos, fmt.Sprintf("%s names %d places", p, ways), "want one of file, webhook, stream and stdout")
-	}
-	if f.has("secret") && !f.has("webhook") {
-		r.fault(f.pos("secret"), fmt.Sprintf("%s is only for a webhook", p.key("secret")), "")
-	}
-	return s, r.count == before
-}

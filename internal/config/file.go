@@ -183,13 +183,16 @@ type (
 	NextPage    = source.NextPage
 )
 
-// Sink is one more place for results; one of File, Webhook, Stream, Stdout is set.
+// Sink is one more place for results; one of File, Webhook, Stream, Stdout, S3 is set.
 type Sink struct {
-	File    string
+	File    string // a relative one is the config file's neighbour
 	Webhook Value
-	Secret  Secret
+	Secret  Secret // of the webhook's signature, or of the S3 key
 	Stream  string
 	Stdout  bool
+	S3      Value
+	Key     Secret // of S3
+	Region  string // of S3
 }
 
 // DefaultUserAgent names nobody; a real one has a name and a contact.

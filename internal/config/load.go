@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"feedwarden/jobs/source"
@@ -102,6 +103,12 @@ func (f *File) anchor(dir string) {
 	}
 	for i := range f.Pools {
 		f.Pools[i].List = neighbour(dir, f.Pools[i].List)
+	}
+	for i := range f.Feeds {
+		f.Feeds[i].Sinks = slices.Clone(f.Feeds[i].Sinks) // feeds of one entry share them
+		for j := range f.Feeds[i].Sinks {
+			f.Feeds[i].Sinks[j].File = neighbour(dir, f.Feeds[i].Sinks[j].File)
+		}
 	}
 }
 

@@ -19,7 +19,6 @@ var notBuilt = []unbuilt{
 	{"web.base_path", anyBut("/"), "want / until then"},
 	{"web.tls.cert", anyBut(""), "a proxy in front can do TLS"},
 	{"web.tls.key", anyBut(""), "a proxy in front can do TLS"},
-	{"feeds.*.sinks", nil, "remove it"},
 }
 
 func anyBut(value string) func(*fields, *node) bool {

@@ -1,0 +1,82 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSnoozedJobEndsAsExpiredAtItsInstantAndNotAtItsPromise(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(10, time.Hour))
+	w.fill(10)
+	w.work()
+	begun := time.Now()
+	j := w.enqueue(Spec{Expires: 2 * time.Second})
+	if got := w.until(j.ID, Snoozed); got.NextAt == nil || got.NextAt.After(begun.Add(3*time.Second)) || !strings.Contains(got.LastError, "expires before that") {
+		t.Errorf("%+v", got)
+	}
+	got := w.until(j.ID, Expired)
+	if !strings.HasPrefix(got.LastError, "not started by ") || got.EndedAt == nil || got.EndedAt.Before(begun.Add(1900*time.Millisecond)) || got.EndedAt.After(begun.Add(20*time.Second)) {
+		t.Errorf("%+v", got)
+	}
+	// It has left the line, and the feed says what became of it.
+	if s, err := w.limiter.State(t.Context(), "q"); err != nil || s.Interactive.Waiting+s.Scheduled.Waiting != 0 {
+		t.Errorf("%+v %v", s, err)
+	}
+	w.eventually(5*time.Second, func() string {
+		if h, err := w.store.Head(t.Context(), "news"); err != nil || !strings.Contains(h.LastError, "expired: not started by") {
+			return fmt.Sprint(h.LastError, err)
+		}
+		return ""
+	})
+	if w.upstream.count() != 0 {
+		t.Error("a request went out")
+	}
+}
+
+func TestJobsThatExpiredWhileNoWorkerWasUpSaySoAndAreNotRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	// As if they had been enqueued long ago: waiting, and in the delayed set.
+	waits := w.enqueue(Spec{Expires: time.Millisecond})
+	sleeps := w.enqueue(Spec{Expires: time.Millisecond, At: time.Now().Add(100 * time.Millisecond)})
+	lives := w.enqueue(Spec{Expires: time.Hour})
+	for _, id := range []string{waits.ID, sleeps.ID} {
+		w.eventually(20*time.Second, func() string {
+			if j := w.get(id); j.State != Expired || !strings.HasPrefix(j.LastError, "not started by ") || j.EndedAt == nil {
+				return fmt.Sprintf("without a worker: %+v", j)
+			}
+			return ""
+		})
+	}
+	all, err := w.client.List(t.Context(), Filter{})
+	if err != nil || len(all) != 3 {
+		t.Errorf("%+v %v", all, err)
+	}
+	w.work()
+	w.until(lives.ID, Done)
+	for _, id := range []string{waits.ID, sleeps.ID} {
+		w.eventually(20*time.Second, func() string {
+			m, err := w.rdb.HGetAll(t.Context(), recordKey(id)).Result()
+			if err != nil || m["state"] != string(Expired) {
+				return fmt.Sprint("its record: ", m, err)
+			}
+			return ""
+		})
+	}
+	if w.upstream.count() != 1 {
+		t.Errorf("%d requests", w.upstream.count())
+	}
+	if n, err := w.client.Counters(t.Context()); err != nil || n[string(Expired)] != 2 {
+		t.Errorf("%v %v", n, err)
+	}
+}
+
+func TestStartedJobDoesNotExpire(t *testing.T) {
+	t.Parallel()
+	if !expiry(payload{ExpiresAt: 1}, 1).IsZero() || !expiry(payload{}, 0).IsZero() || expiry(payload{ExpiresAt: 1}, 0).IsZero() {
+		t.Error("expiry is wrong")
+	}
+}

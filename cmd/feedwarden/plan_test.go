@@ -21,7 +21,7 @@ func eighty(t *testing.T) string {
 	t.Helper()
 	var regions []string
 	for i := range 80 {
-		regions = append(regions, fmt.Sprintf("R%02d", i))
+		regions = append(regions, fmt.Sprintf("%c%c", 'A'+i/20, 'A'+i%20))
 	}
 	return writeConfig(t, `
 redis: {url: "redis://127.0.0.1:1/0"}
@@ -124,7 +124,7 @@ func TestPlanNeedsNoRedisAndItsLinesHaveTheDetail(t *testing.T) {
 	}
 	f := lines[len(lines)-1]
 	waits := f["waits"].([]any)
-	if f["kind"] != "feed" || f["name"] != "trending-r79" || f["keeps_ttl"] != false || f["because"] != "quota" || f["refused"] != 1.0 || len(waits) != 1 {
+	if f["kind"] != "feed" || f["name"] != "trending-dt" || f["keeps_ttl"] != false || f["because"] != "quota" || f["refused"] != 1.0 || len(waits) != 1 {
 		t.Fatalf("%v", f)
 	}
 	if w := waits[0].(map[string]any); w["tick"] != "2026-11-30T15:45:00Z" || w["end"] != "granted" || w["wait_ms"].(float64) < 16*3600*1000 {

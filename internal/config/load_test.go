@@ -120,7 +120,7 @@ func TestEmptySectionsReadAsDefaults(t *testing.T) {
 // The reference's own files give the faults of what is not built, and no other.
 func TestTheReferenceIsReadWhole(t *testing.T) {
 	for file, want := range map[string][]string{
-		"testdata/reference.yaml":         {},
+		"testdata/reference.yaml":         nil,
 		"testdata/reference-sources.yaml": nil,
 	} {
 		_, err := Load(file, allSet)

@@ -31,8 +31,15 @@ type who struct {
 	Cookie bool
 }
 
-// local is who we see where no tokens are set.
-var local = who{Name: "local", Role: Admin}
+// nobody is who we see where no tokens are set: somebody on this machine, or else
+// whoever reached the address.
+func nobody(r *http.Request) who {
+	me := who{Name: "anonymous", Role: Admin}
+	if from := sender(r); from.IsValid() && from.Addr().IsLoopback() {
+		me.Name = "local"
+	}
+	return me
+}
 
 func newAccess(tokens []Token) *access {
 	a := &access{failures: newFailures(), now: time.Now}
@@ -61,7 +68,7 @@ func (a *access) find(text string) (key, bool) {
 // the 401, or the 429 of an address that fails too often.
 func (a *access) identify(r *http.Request) (who, error) {
 	if a.open() {
-		return local, nil
+		return nobody(r), nil
 	}
 	if h := r.Header.Get("Authorization"); h != "" {
 		scheme, text, _ := strings.Cut(h, " ")
@@ -113,6 +120,9 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, need Role) (*
 		return r, false
 	}
 	if me.Role.rank() < need.rank() {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			s.refusedDeed(r, me)
+		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="feedwarden", error="insufficient_scope"`)
 		s.fail(w, r, problem(http.StatusForbidden, "role", "this asks for the role "+string(need)+"; "+me.Name+" has "+string(me.Role)))
 		return r, false

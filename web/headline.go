@@ -2,7 +2,9 @@ package web
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 )
 
 // trouble is one thing that is wrong, or soon will be.
@@ -35,7 +37,7 @@ func headline(s *snapshot) string {
 }
 
 // troubles are what a person should look at, worst first.
-func troubles(s *snapshot) []trouble {
+func troubles(s *snapshot, o *outlook, now time.Time) []trouble {
 	var bad, warn, info []trouble
 	by := map[string][]string{}
 	for _, f := range s.Feeds {
@@ -84,6 +86,13 @@ func troubles(s *snapshot) []trouble {
 			bad = append(bad, trouble{"bad", strings.TrimSuffix(text, ".") + "."})
 		}
 	}
+	for _, q := range s.Quotas {
+		f, ok := o.quota(q.Name)
+		if ok && f.Granted < f.Needed && f.DryTimes > 0 {
+			warn = append(warn, trouble{"warn", fmt.Sprintf("Quota %s will not last: the schedules ask for %.0f %% of what they get in the coming %s.", q.Name,
+				math.Ceil(float64(f.Needed)/float64(max(f.Granted, 1))*100), span(o.Forecast.To.Sub(o.Forecast.From).Round(time.Minute)))})
+		}
+	}
 	for _, p := range s.Pools {
 		switch {
 		case p.Err != nil:
@@ -101,7 +110,7 @@ func troubles(s *snapshot) []trouble {
 
 // tile is one number at the head of the page.
 type tile struct {
-	Name, Big, Small, Tone string
+	Name, Big, Small, Tone, Link string
 }
 
 // tiles are the numbers to see first.
@@ -112,7 +121,7 @@ func tiles(s *snapshot) []tile {
 			fresh++
 		}
 	}
-	out := []tile{{"Fresh feeds", fmt.Sprint(fresh), fmt.Sprintf("of %d", len(s.Feeds)), toneIf(fresh == len(s.Feeds), "good", "warn")}}
+	out := []tile{{"Fresh feeds", fmt.Sprint(fresh), fmt.Sprintf("of %d", len(s.Feeds)), toneIf(fresh == len(s.Feeds), "good", "warn"), "/feeds"}}
 	if t, ok := tightest(s); ok {
 		out = append(out, t)
 	}
@@ -121,13 +130,13 @@ func tiles(s *snapshot) []tile {
 		eligible, total = eligible+p.View.Eligible, total+p.View.Total
 	}
 	if total > 0 {
-		out = append(out, tile{"Eligible endpoints", grouped(int64(eligible)), "of " + grouped(int64(total)), toneIf(eligible == total, "good", toneIf(eligible > 0, "warn", "bad"))})
+		out = append(out, tile{"Eligible endpoints", grouped(int64(eligible)), "of " + grouped(int64(total)), toneIf(eligible == total, "good", toneIf(eligible > 0, "warn", "bad")), "/pools"})
 	}
 	var q queueSize
 	for _, p := range s.Queues {
 		q.Pending, q.Active, q.Scheduled, q.Retry = q.Pending+p.View.Pending, q.Active+p.View.Active, q.Scheduled+p.View.Scheduled, q.Retry+p.View.Retry
 	}
-	return append(out, tile{"Jobs running", grouped(int64(q.Active)), fmt.Sprintf("%d due, %d asleep", q.Pending, q.Scheduled+q.Retry), ""})
+	return append(out, tile{"Jobs running", grouped(int64(q.Active)), fmt.Sprintf("%d due, %d asleep", q.Pending, q.Scheduled+q.Retry), "", "/jobs"})
 }
 
 // tightest is the window that has the least left, over all quotas.
@@ -141,7 +150,7 @@ func tightest(s *snapshot) (tile, bool) {
 		for _, w := range q.View.Windows {
 			if p := share(w.Used, w.Limit); p > most {
 				most, found = p, true
-				best = tile{"Tightest quota", fmt.Sprintf("%.0f %%", p), fmt.Sprintf("of %s per %s used", q.Name, windowName(w)), toneOf(p)}
+				best = tile{"Tightest quota", fmt.Sprintf("%.0f %%", p), fmt.Sprintf("of %s per %s used", q.Name, windowName(w)), toneOf(p), quotaLink(q.Name)}
 			}
 		}
 	}

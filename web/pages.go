@@ -24,7 +24,7 @@ const (
 
 // pages are the templates and the files beside them.
 type pages struct {
-	within map[string]*template.Template // in the layout: dashboard, feed
+	within map[string]*template.Template // in the layout
 	alone  map[string]*template.Template // with nothing beside them: login, error
 	assets map[string]asset
 	tag    string // changes with any asset
@@ -43,6 +43,8 @@ var pageFuncs = template.FuncMap{
 	"iso":   func(t any) string { return timeOf(t).Format(time.RFC3339) },
 	"utc":   func(t any) string { return timeOf(t).Format("2006-01-02 15:04:05") + " UTC" },
 	"words": func(state any) string { return strings.ReplaceAll(fmt.Sprint(state), "_", " ") },
+	"num":   func(n int) string { return grouped(int64(n)) },
+	"form":  newButton,
 }
 
 func timeOf(v any) time.Time {
@@ -61,7 +63,7 @@ func loadPages() (*pages, error) {
 		into   map[string]*template.Template
 		layout string
 		names  []string
-	}{{p.within, "layout", []string{"dashboard", "feed"}}, {p.alone, "alone", []string{"login", "error"}}} {
+	}{{p.within, "layout", []string{"overview", "feeds", "feed", "quotas", "quota", "pools", "pool", "schedules", "jobs", "job", "audit"}}, {p.alone, "alone", []string{"login", "error"}}} {
 		for _, name := range set.names {
 			t, err := template.New(name).Funcs(pageFuncs).ParseFS(files, "pages/"+set.layout+".html", "pages/"+name+".html")
 			if err != nil {
@@ -119,23 +121,6 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
-}
-
-// frame is what the layout shows around every page.
-type frame struct {
-	Title    string
-	Version  string
-	AssetTag string
-	Who      who
-	Now      time.Time
-	Refresh  int // seconds; 0: the page stands still
-}
-
-// refreshWithout is how often a page comes anew where there is no script.
-const refreshWithout = 15
-
-func (s *Server) frame(r *http.Request, title string, now time.Time) frame {
-	return frame{Title: title, Version: s.cfg.Version, AssetTag: s.pages.tag, Who: whoAsks(r.Context()), Now: now, Refresh: refreshWithout}
 }
 
 // show writes a page in the layout.

@@ -109,6 +109,14 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusBadRequest, "invalid-cost", quota.ErrCost.Error())
 	case errors.Is(err, quota.ErrID):
 		return problem(http.StatusBadRequest, "invalid-id", quota.ErrID.Error())
+	case errors.Is(err, allocation.ErrUnknownEndpoint):
+		return problem(http.StatusNotFound, "unknown-endpoint", "the pool has no endpoint of that ID, or no longer")
+	case errors.Is(err, allocation.ErrHeld):
+		return problem(http.StatusConflict, "endpoint-held", allocation.ErrHeld.Error())
+	case errors.Is(err, allocation.ErrDuration):
+		return problem(http.StatusBadRequest, "invalid-duration", allocation.ErrDuration.Error())
+	case errors.Is(err, allocation.ErrNotPaused):
+		return problem(http.StatusConflict, "not-paused", allocation.ErrNotPaused.Error())
 	case errors.Is(err, allocation.ErrUnknownPool):
 		return problem(http.StatusNotFound, "unknown-pool", "no pool of that name in the config")
 	case errors.Is(err, ErrUnknownSchedule):

@@ -56,6 +56,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has gone
 	}
 	p := problemOf(err)
+	if d := deedOf(r.Context()); d != nil {
+		d.failed = p.Detail
+	}
 	if p.Status == http.StatusInternalServerError || p.Code == "redis-away" {
 		s.log.Error("request failed", "method", r.Method, "route", r.Pattern, "status", p.Status, "error", err)
 	}

@@ -53,7 +53,7 @@ func (c *crossing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case rt.gives != "" && !accepts(r.Header, rt.gives):
 		c.server.fail(w, r, problem(http.StatusNotAcceptable, "not-acceptable", "this is given as "+rt.gives+" alone"))
 	default:
-		rt.serve(w, r)
+		c.server.audited(rt, w, r)
 	}
 }
 

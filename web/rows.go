@@ -1,10 +1,9 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
+	"strings"
 	"time"
 
 	"feedwarden/jobs"
@@ -22,7 +21,7 @@ type feedRow struct {
 }
 
 func newFeedRow(f FeedView, now time.Time) feedRow {
-	row := feedRow{FeedView: f, Link: "/feeds/" + url.PathEscape(f.Name), Next: relative(f.NextAt, now, "none")}
+	row := feedRow{FeedView: f, Link: feedLink(f.Name), Next: relative(f.NextAt, now, "none")}
 	age, ttl := time.Duration(f.AgeMS)*time.Millisecond, time.Duration(f.TTLMS)*time.Millisecond
 	if f.Paused != nil {
 		row.Note = f.Paused.words()
@@ -50,7 +49,12 @@ func newFeedRow(f FeedView, now time.Time) feedRow {
 // quotaCard is a quota on a page.
 type quotaCard struct {
 	Name        string
+	Link        string
 	Fault       string
+	Lasting     string // whether it will last
+	LastingTone string
+	Chart       chart
+	HasChart    bool
 	Remaining   string
 	Blocked     bool
 	Opens       moment
@@ -72,11 +76,13 @@ type windowBar struct {
 type waiterRow struct {
 	Waiter
 	Promised moment
+	Waits    moment // since when
+	Link     string // to its job; "" where it is no job's charge
 }
 
 func newQuotaCard(p part[Quota], now time.Time) quotaCard {
 	q := p.View
-	c := quotaCard{Name: p.Name}
+	c := quotaCard{Name: p.Name, Link: quotaLink(p.Name)}
 	if p.Err != nil {
 		c.Fault = unreadable
 		return c
@@ -104,21 +110,30 @@ func newQuotaCard(p part[Quota], now time.Time) quotaCard {
 		c.Windows = append(c.Windows, b)
 	}
 	for _, w := range q.Line.First {
-		c.Waiters = append(c.Waiters, waiterRow{w, relative(&w.PromisedAt, now, "")})
+		c.Waiters = append(c.Waiters, waiterRow{w, relative(&w.PromisedAt, now, ""), relative(&w.Since, now, ""), chargeLink(w.ID)})
 	}
 	return c
+}
+
+// chargeLink leads to the job that a charge is for: its ID is the job's, and the
+// number of the request.
+func chargeLink(id string) string {
+	if i := strings.LastIndexByte(id, '/'); i > 0 && strings.Trim(id[i+1:], "0123456789") == "" {
+		return jobLink(id[:i])
+	}
+	return ""
 }
 
 // poolCard is a pool on a page.
 type poolCard struct {
 	Name, Policy string
+	Link         string
 	Fault        string
 	Eligible     string
 	Total        int
 	Bar          bar
 	Counts       []poolCount
 	NextEligible moment
-	Endpoints    []Endpoint
 }
 
 type poolCount struct {
@@ -127,12 +142,9 @@ type poolCount struct {
 	Tone string
 }
 
-// endpointsShown is the largest pool whose endpoints stand on the dashboard.
-const endpointsShown = 30
-
-func (s *Server) newPoolCard(ctx context.Context, p part[Pool], now time.Time) poolCard {
+func newPoolCard(p part[Pool], now time.Time) poolCard {
 	v := p.View
-	c := poolCard{Name: p.Name, Policy: v.Policy, Total: v.Total}
+	c := poolCard{Name: p.Name, Link: poolLink(p.Name), Policy: v.Policy, Total: v.Total}
 	if p.Err != nil {
 		c.Fault = unreadable
 		return c
@@ -140,21 +152,11 @@ func (s *Server) newPoolCard(ctx context.Context, p part[Pool], now time.Time) p
 	c.Eligible = fmt.Sprintf("%s of %s eligible", grouped(int64(v.Eligible)), grouped(int64(v.Total)))
 	c.Bar = bar{Percent: share(int64(v.Eligible), int64(v.Total)), Tone: toneIf(v.Eligible == v.Total, "good", toneIf(v.Eligible > 0, "warn", "bad")), Says: c.Eligible}
 	c.NextEligible = relative(v.NextEligibleAt, now, "")
-	for _, n := range []poolCount{{"Eligible", v.Eligible, ""}, {"Quarantined", v.Quarantined, ""}, {"Auth failed", v.AuthFailed, "bad"}, {"Disabled", v.Disabled, ""}} {
+	for _, n := range []poolCount{{"Eligible", v.Eligible, ""}, {"Quarantined", v.Quarantined, ""}, {"Candidates", v.Candidates, ""}, {"Auth failed", v.AuthFailed, "bad"}, {"Disabled", v.Disabled, ""}} {
 		if n.N == 0 {
 			n.Tone = ""
 		}
 		c.Counts = append(c.Counts, n)
-	}
-	if v.Total > 0 && v.Total <= endpointsShown {
-		list, err := s.p.Pools.List(ctx, p.Name)
-		if err != nil {
-			s.log.Warn("could not be read", "error", err)
-			c.Fault = unreadable
-		}
-		for _, e := range list {
-			c.Endpoints = append(c.Endpoints, EndpointView(e))
-		}
 	}
 	return c
 }
@@ -162,12 +164,24 @@ func (s *Server) newPoolCard(ctx context.Context, p part[Pool], now time.Time) p
 // scheduleRow is a schedule on a page.
 type scheduleRow struct {
 	ScheduleView
+	Link       string // to its feed
 	Next, Last moment
+	Late       string // how late the last tick became a job
+	LateTone   string
 	Note       string // why it does not tick as its expression says
+	Lane       lane
 }
 
 func newScheduleRow(v ScheduleView, now time.Time) scheduleRow {
-	row := scheduleRow{ScheduleView: v, Next: relative(v.NextAt, now, "none"), Last: relative(v.LastAt, now, "none yet")}
+	row := scheduleRow{ScheduleView: v, Link: feedLink(v.Feed), Next: relative(v.NextAt, now, "none"), Last: relative(v.LastAt, now, "none yet")}
+	if v.LastAt != nil {
+		row.Late, row.LateTone = "on time", "good"
+		if late := time.Duration(v.LatenessMS) * time.Millisecond; late >= time.Second {
+			row.Late, row.LateTone = span(late)+" late", "warn"
+		} else if late > 0 {
+			row.Late = span(late) + " late"
+		}
+	}
 	switch {
 	case v.State == "paused":
 		row.Note = Pause{By: v.PausedBy, Until: v.PausedUntil}.words()
@@ -189,13 +203,15 @@ var holdWords = map[string]string{
 // jobRow is a job on a page.
 type jobRow struct {
 	jobs.Job
-	Link string // into asynqmon
-	When moment
-	Why  string
+	Link     string
+	FeedLink string
+	Monitor  string // into asynqmon
+	When     moment
+	Why      string
 }
 
 func newJobRow(j jobs.Job, now time.Time) jobRow {
-	row := jobRow{Job: j, Link: monitorRoot + "/queues/" + url.PathEscape(j.Queue) + "/tasks/" + url.PathEscape(j.ID), Why: j.LastError}
+	row := jobRow{Job: j, Link: jobLink(j.ID), FeedLink: feedLink(j.Feed), Monitor: monitorRoot + "/queues/" + escape(j.Queue) + "/tasks/" + escape(j.ID), Why: j.LastError}
 	if j.State == jobs.Snoozed {
 		row.Why = waitWords(j.LastError)
 	}

@@ -35,8 +35,9 @@ type Parts struct {
 	Quotas    *quota.Limiter
 	Leases    *quota.Leases // nil: who runs is not shown
 	Pools     *allocation.Pools
-	Schedules Schedules // nil: there are none to show
-	Ready     Readiness // nil: always
+	Schedules Schedules  // nil: there are none to show
+	Forecast  Forecaster // nil: nothing is known of what is to come
+	Ready     Readiness  // nil: always
 	Log       *slog.Logger
 }
 
@@ -65,6 +66,8 @@ type Server struct {
 	monitor *monitor
 	shots   *snapshots
 	copies  *feed.Copies
+	audit   *audit
+	events  *events
 	bulk    chan struct{} // a slot for each request of many jobs
 	// judgePace bounds what the judge answers.
 	judgePace *rate.Limiter
@@ -105,6 +108,8 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 	}
 	s.shots = newSnapshots(s)
 	s.copies = feed.NewCopies(p.Feeds, feed.CopiesConfig{Encode: itemsJSON, Log: p.Log})
+	s.audit = newAudit(p.Redis, p.Log)
+	s.events = newEvents(s.shots)
 	metrics, err := newMetrics(s.shots, cfg.Version)
 	if err != nil {
 		return nil, err
@@ -199,6 +204,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 	s.copies.Close()
 	s.p.Jobs.FlushReads() //nolint:contextcheck // bounded by itself: what clients read is written though ctx ends
+	s.audit.close(ctx)
 	all = append(all, s.monitor.close())
 	return errors.Join(all...)
 }

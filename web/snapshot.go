@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hibiken/asynq"
 	"golang.org/x/sync/errgroup"
 
+	"feedwarden/allocation"
 	"feedwarden/jobs"
 )
 
@@ -50,17 +52,21 @@ type snapshots struct {
 	inspector *asynq.Inspector
 	all       cached[*snapshot]
 	recent    cached[[]jobs.Job]
+	outlook   cached[*outlook]
+	ahead     cached[*lanes]
+
+	mu      sync.Mutex
+	exitsOf map[string]*cached[[]allocation.ExitGroup] // by pool, so bounded by the config
 }
 
-const (
-	snapshotWithin = 5 * time.Second
-	recentJobs     = 15
-)
+const snapshotWithin = 5 * time.Second
 
 func newSnapshots(s *Server) *snapshots {
-	n := &snapshots{server: s, inspector: asynq.NewInspectorFromRedisClient(s.p.Redis)}
+	n := &snapshots{server: s, inspector: asynq.NewInspectorFromRedisClient(s.p.Redis), exitsOf: map[string]*cached[[]allocation.ExitGroup]{}}
 	n.all = cached[*snapshot]{load: n.read, within: snapshotWithin}
 	n.recent = cached[[]jobs.Job]{load: n.jobs, within: snapshotWithin}
+	n.outlook = cached[*outlook]{load: n.readOutlook, within: 2 * snapshotWithin}
+	n.ahead = cached[*lanes]{load: n.readLanes, within: 2 * snapshotWithin}
 	return n
 }
 
@@ -79,7 +85,7 @@ func (n *snapshots) feeds(ctx context.Context) ([]FeedView, error) {
 }
 
 func (n *snapshots) jobs(ctx context.Context) ([]jobs.Job, error) {
-	return n.server.p.Jobs.List(ctx, jobs.Filter{Limit: recentJobs})
+	return n.server.p.Jobs.List(ctx, jobs.Filter{Limit: overviewJobs})
 }
 
 // read never fails: what failed stands within.

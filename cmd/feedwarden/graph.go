@@ -55,6 +55,7 @@ func graph(s settings, log *slog.Logger, r roles) fx.Option {
 	if r.web {
 		opts = append(opts, web.Module, fx.Provide(
 			func(s *schedules) web.Schedules { return s },
+			func(f *forecaster) web.Forecaster { return f },
 		))
 	}
 	if r.web && r.worker {
@@ -72,7 +73,7 @@ func graph(s settings, log *slog.Logger, r roles) fx.Option {
 	default:
 		return fx.Error(fmt.Errorf("no such roles: %+v", r))
 	}
-	opts = append(opts, fx.Provide(newLists, newImporter, newAsker, newReloader), fx.Invoke(run))
+	opts = append(opts, fx.Provide(newLists, newImporter, newAsker, newForecaster, newReloader), fx.Invoke(run))
 	return fx.Options(opts...)
 }
 

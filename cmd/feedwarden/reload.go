@@ -104,10 +104,11 @@ type reloader struct {
 	catalog  *jobs.Catalog
 	jobs     *jobs.Client
 	schedule *scheduler.Dispatcher
+	forecast *forecaster
 }
 
-func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, p *allocation.Pools, l *lists, w *probe.Lists, c *jobs.Catalog, j *jobs.Client, d *scheduler.Dispatcher, log *slog.Logger) *reloader {
-	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, pools: p, lists: l, webLists: w, catalog: c, jobs: j, schedule: d}
+func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, p *allocation.Pools, l *lists, w *probe.Lists, c *jobs.Catalog, j *jobs.Client, d *scheduler.Dispatcher, f *forecaster, log *slog.Logger) *reloader {
+	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, pools: p, lists: l, webLists: w, catalog: c, jobs: j, schedule: d, forecast: f}
 	if r.watch == nil {
 		return r
 	}
@@ -165,6 +166,7 @@ func (r *reloader) take(ctx context.Context, s settings, log *slog.Logger) error
 	if err := r.schedule.Reload(s.entries); err != nil {
 		return err
 	}
+	r.forecast.set(s.plan)
 	c := compare(r.now.jobs.Feeds, s.jobs.Feeds, func(f jobs.Feed) string { return f.Name })
 	e := compare(r.now.entries, s.entries, func(e scheduler.Entry) string { return e.Name })
 	q := compare(r.now.quotas, s.quotas, func(q quota.Config) string { return q.Name })

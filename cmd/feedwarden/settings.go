@@ -28,6 +28,7 @@ type settings struct {
 	fetch   fetch.Config
 	entries []scheduler.Entry
 	web     web.Config
+	plan    plan.Config // what the schedules ask of the quotas
 	watch   *watch // for changes of the file; nil: none are taken up
 }
 
@@ -40,6 +41,7 @@ func translate(f *config.File) settings {
 		probe:   probeConfig(f),
 		jobs:    jobsConfig(f),
 		entries: entries(f),
+		plan:    planConfig(f),
 		fetch: fetch.Config{
 			UserAgent: f.Fetch.UserAgent, Timeout: f.Fetch.Timeout, HeaderTimeout: f.Fetch.Timeout, MaxBody: f.Fetch.MaxBody,
 			AllowPrivate: f.Fetch.AllowPrivate, AllowHosts: f.Fetch.AllowHosts,

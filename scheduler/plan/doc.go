@@ -17,8 +17,8 @@
 //
 // # What is assumed
 //
-// The quotas are empty at the start, and each feed was fetched at its last tick
-// before it. Every fetch succeeds at once, so nothing is charged twice and no
+// The quotas are empty at the start, or as Config.Past says, and each feed was
+// fetched at its last tick before it. Every fetch succeeds at once, so nothing is charged twice and no
 // endpoint is missing. Nobody asks but the schedules: no reader, no script. A
 // feed that reads to the end (pages: all) reads one page. Whoever waits for less
 // than a second is said to wait for nothing.

@@ -38,7 +38,8 @@ type Outlook struct {
 	Skipped            int    // by overlap
 	Missed             int    // held by overlap for longer than catch_up.within
 	Failed, Expired    int
-	Needed, Granted    int64 // units
+	Needed, Granted    int64   // units
+	Slots              []int64 // Granted by Config.Slot; nil where nothing was granted
 
 	Interval time.Duration // the usual distance of its ticks; 0 where there are not two
 	Longest  time.Duration // the longest, with jitter
@@ -56,7 +57,7 @@ func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond 
 func (k *course) outlook(t *track) Outlook {
 	o := Outlook{
 		Name: k.Name, Group: k.Group, Quota: k.Quota, Ticks: len(k.ticks), Refused: t.refused, Skipped: t.skipped, Missed: t.missed,
-		Failed: t.failed, Expired: t.expired, Needed: int64(len(k.ticks)) * k.Cost * int64(k.Pages), Granted: t.granted,
+		Failed: t.failed, Expired: t.expired, Needed: int64(len(k.ticks)) * k.Cost * int64(k.Pages), Granted: t.granted, Slots: t.slots,
 		Interval: micros(k.usual), Longest: micros(k.longest), WorstAge: micros(t.worst.length()), TTL: k.TTL,
 		Verdict: k.verdict(t.worst.length()),
 	}

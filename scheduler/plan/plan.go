@@ -35,6 +35,14 @@ type Config struct {
 	// MostTicks bounds the work: a span with about more of them is cut short.
 	// 0 is twenty million, beyond which Run refuses.
 	MostTicks int
+
+	// Past is what quotas granted before the span, by name, in order of time. A
+	// quota without one is empty at the start.
+	Past map[string][]Spent
+	// Slot cuts the span for Outlook.Slots; 0 leaves them out.
+	Slot time.Duration
+	// NoFit leaves out the search for what would fit, which simulates many times.
+	NoFit bool
 }
 
 const refuseTicks = 20_000_000
@@ -99,11 +107,11 @@ func Run(ctx context.Context, c Config, from time.Time, span time.Duration) (*Re
 		k := newCourse(f, tables[i], r.From, r.To)
 		by[f.Quota] = append(by[f.Quota], k)
 	}
-	if err := r.free(ctx, by[""]); err != nil {
+	if err := r.free(ctx, by[""], c); err != nil {
 		return nil, err
 	}
 	for _, q := range c.Quotas {
-		if err := r.quota(ctx, q, by[q.Name], c.Zone); err != nil {
+		if err := r.quota(ctx, q, by[q.Name], c); err != nil {
 			return nil, err
 		}
 	}
@@ -112,8 +120,9 @@ func Run(ctx context.Context, c Config, from time.Time, span time.Duration) (*Re
 }
 
 // free are the feeds that are charged to no quota.
-func (r *Result) free(ctx context.Context, courses []*course) error {
+func (r *Result) free(ctx context.Context, courses []*course, c Config) error {
 	s := newSimulation(nil, courses, r.From, r.To)
+	s.slot = c.Slot.Microseconds()
 	if err := s.run(ctx); err != nil {
 		return err
 	}
@@ -123,16 +132,17 @@ func (r *Result) free(ctx context.Context, courses []*course) error {
 	return nil
 }
 
-func (r *Result) quota(ctx context.Context, q quota.Config, courses []*course, zone *time.Location) error {
-	ledger, err := quota.NewLedger(q)
+func (r *Result) quota(ctx context.Context, q quota.Config, courses []*course, c Config) error {
+	ledger, err := seeded(q, c.Past[q.Name])
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
 	s := newSimulation(ledger, courses, r.From, r.To)
+	s.slot = c.Slot.Microseconds()
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	out := summarize(q, s, zone)
+	out := summarize(q, s, c.Zone)
 	for i, k := range courses {
 		o := k.outlook(&s.tracks[i])
 		out.Ticks += o.Ticks
@@ -140,7 +150,7 @@ func (r *Result) quota(ctx context.Context, q quota.Config, courses []*course, z
 		out.Skipped += o.Skipped
 		r.Feeds = append(r.Feeds, o)
 	}
-	if out.Refused+out.Skipped > 0 {
+	if out.Refused+out.Skipped > 0 && !c.NoFit {
 		if out.Fit, err = fit(ctx, q, courses, r.From, r.To); err != nil {
 			return err
 		}

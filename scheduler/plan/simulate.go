@@ -30,7 +30,8 @@ type simulation struct {
 	asked  int64   // charges so far; each has an ID of its own
 	grants []grant // in from ≤ t < to
 	dry    dryness
-	storm  bool // calm, and something did not run at once
+	storm  bool  // calm, and something did not run at once
+	slot   int64 // length of a slot; 0: none are kept
 }
 
 type due struct {
@@ -50,7 +51,8 @@ type track struct {
 	missed  int
 	failed  int
 	expired int
-	granted int64 // units
+	granted int64   // units
+	slots   []int64 // of them, by the slots of the span
 	refused []Wait
 }
 
@@ -190,6 +192,12 @@ func (s *simulation) arrived(j *job, now int64) int64 {
 func (s *simulation) take(t *track, now, cost int64) {
 	if now < s.to {
 		t.granted += cost
+		if s.slot > 0 {
+			if t.slots == nil {
+				t.slots = make([]int64, (s.to-s.from+s.slot-1)/s.slot)
+			}
+			t.slots[(now-s.from)/s.slot] += cost
+		}
 		s.grants = append(s.grants, grant{now, cost})
 	}
 	s.dry.end(now)

@@ -1,0 +1,239 @@
+package web
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// quotaChart is the past day and the coming one of a quota, by quarters of an hour:
+// what was granted, and, feed by feed, what will be.
+func quotaChart(q Quota, o *outlook) (chart, bool) {
+	past := o.Past[q.Name]
+	f, planned := o.quota(q.Name)
+	if len(past) == 0 && !planned {
+		return chart{}, false
+	}
+	// The quarter that the forecast begins in is in both: each has its own column.
+	names, ahead := topFeeds(f)
+	n, m := len(past), 0
+	for _, a := range ahead {
+		m = max(m, len(a))
+	}
+	values := [][]int64{make([]int64, n)}
+	for i, p := range past {
+		values[0][i] = max(p.Units-p.RefundedUnits, 0)
+	}
+	for _, a := range ahead {
+		values = append(values, append(make([]int64, n), a...))
+	}
+	m = max(m, n)
+	c := chart{Width: (n + m) * columnStep, Height: chartHeight, Now: float64(n * columnStep)}
+	most := highest(values)
+	pace, paceSays := quotaPace(q)
+	if pace > 0 && pace < most*4 {
+		most = max(most, pace*1.08)
+	}
+	most = roundUp(most)
+	c.Top = counted(int(most), "unit") + " in 15 min"
+	paths := columns(values, most)
+	c.Series = append(c.Series, series{Name: "granted", Class: "past", Path: paths[0], Total: grouped(sum(values[0]))})
+	for i, name := range names {
+		class := fmt.Sprintf("s%d", i)
+		if i == seriesInColour {
+			class = "rest"
+		}
+		c.Series = append(c.Series, series{Name: name, Class: class, Path: paths[i+1], Total: grouped(sum(ahead[i]))})
+	}
+	if pace > 0 && pace <= most {
+		c.Guides = append(c.Guides, guide{Y: level(int64(pace), most), Class: "limit", Says: paceSays})
+	}
+	at := o.At.UTC()
+	for _, h := range []int{-24, -12, 0, 12, 24} {
+		if h == 0 {
+			c.Axis = append(c.Axis, "now")
+			continue
+		}
+		c.Axis = append(c.Axis, at.Add(time.Duration(h)*time.Hour).Format("15:04"))
+	}
+	c.Says = fmt.Sprintf("Units of %s by quarters of an hour: %s granted in the past 24 hours", q.Name, grouped(sum(values[0])))
+	if planned {
+		c.Says += fmt.Sprintf(", %s to be granted in the coming %s", grouped(f.Granted), span(o.Forecast.To.Sub(o.Forecast.From).Round(time.Minute)))
+	}
+	c.Table = quotaTable(q.Name, past, names, ahead, o)
+	return c, true
+}
+
+// topFeeds are the feeds that take the most, and all others as one.
+func topFeeds(f QuotaForecast) (names []string, slots [][]int64) {
+	feeds := slices.Clone(f.Feeds)
+	slices.SortStableFunc(feeds, func(a, b FeedUnits) int {
+		switch {
+		case a.Units > b.Units:
+			return -1
+		case a.Units < b.Units:
+			return 1
+		}
+		return 0
+	})
+	for i, u := range feeds {
+		if i < seriesInColour || len(feeds) == seriesInColour+1 {
+			names, slots = append(names, u.Feed), append(slots, u.Slots)
+			continue
+		}
+		if i == seriesInColour {
+			names = append(names, fmt.Sprintf("%d others", len(feeds)-seriesInColour))
+			slots = append(slots, make([]int64, len(u.Slots)))
+		}
+		rest := slots[seriesInColour]
+		for k, v := range u.Slots {
+			if k < len(rest) {
+				rest[k] += v
+			}
+		}
+	}
+	return names, slots
+}
+
+// quotaPace is what a quarter of an hour may take for ever, by the window that
+// allows the least.
+func quotaPace(q Quota) (float64, string) {
+	pace, says := 0.0, ""
+	for _, w := range q.Windows {
+		if w.PerMS <= 0 {
+			continue
+		}
+		p := float64(w.Limit) * float64(forecastSlot.Milliseconds()) / float64(w.PerMS)
+		if says == "" || p < pace {
+			pace, says = p, fmt.Sprintf("limit: %s per %s, which is %s in 15 min", grouped(w.Limit), windowName(w), grouped(int64(p)))
+		}
+	}
+	return pace, says
+}
+
+// quotaTable is the chart by the hour.
+func quotaTable(name string, past []Point, names []string, ahead [][]int64, o *outlook) table {
+	t := table{Caption: "Units of " + name + " by the hour (UTC)", Head: append([]string{"Hour from", "Granted"}, names...)}
+	for i := 0; i < len(past); i += 4 {
+		row := []string{past[i].Start.UTC().Format("02 Jan 15:04"), ""}
+		n := int64(0)
+		for _, p := range past[i:min(i+4, len(past))] {
+			n += max(p.Units-p.RefundedUnits, 0)
+		}
+		row[1] = grouped(n)
+		for range names {
+			row = append(row, "–")
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if o.Forecast == nil || len(names) == 0 {
+		return t
+	}
+	for i := 0; i < int(forecastSpan/forecastSlot); i += 4 {
+		row := []string{o.Forecast.From.Add(time.Duration(i) * forecastSlot).UTC().Format("02 Jan 15:04"), "–"}
+		for _, a := range ahead {
+			n := int64(0)
+			for k := i; k < min(i+4, len(a)); k++ {
+				n += a[k]
+			}
+			row = append(row, grouped(n))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// useChart is what the longest window will count, against its limit. Of windows
+// shorter than an hour there is nothing to see at this scale.
+func useChart(q Quota, o *outlook) (chart, bool) {
+	f, planned := o.quota(q.Name)
+	w, ok := longestWindow(q)
+	if !planned || !ok || len(o.Past[q.Name]) == 0 {
+		return chart{}, false
+	}
+	var granted []int64 // past and coming, by quarters
+	for _, p := range o.Past[q.Name] {
+		granted = append(granted, max(p.Units-p.RefundedUnits, 0))
+	}
+	n := len(granted)
+	coming := make([]int64, int(forecastSpan/forecastSlot))
+	for _, u := range f.Feeds {
+		for i, v := range u.Slots {
+			if i < len(coming) {
+				coming[i] += v
+			}
+		}
+	}
+	granted = append(granted, coming...)
+	per := int(time.Duration(w.PerMS) * time.Millisecond / forecastSlot)
+	used := make([]int64, 0, len(coming)+1)
+	used = append(used, w.Used)
+	for i := range coming {
+		total := used[i] + coming[i]
+		if gone := n + i - per; w.Calendar == "" && gone >= 0 {
+			total -= granted[gone]
+		}
+		used = append(used, max(total, 0))
+	}
+	if w.Calendar != "" {
+		return chart{}, false // its day begins anew somewhere ahead: the bars above tell it better
+	}
+	most := float64(max(w.Limit, slices.Max(used)))
+	c := chart{Width: len(coming) * columnStep, Height: chartHeight, Top: grouped(int64(most)) + " units"}
+	line, area := curve(used, 0, most)
+	name := "counted by the window of " + windowName(w)
+	c.Series = []series{{Name: name, Class: "area", Path: area}, {Class: "edge", Path: line}}
+	c.Guides = []guide{{Y: level(w.Limit, most), Class: "limit", Says: "limit: " + grouped(w.Limit)}}
+	top := slices.Max(used)
+	c.Says = fmt.Sprintf("What the window of %s will count in the coming 24 hours: now %s, at most %s of %s", windowName(w), grouped(w.Used), grouped(top), grouped(w.Limit))
+	c.Table = table{Caption: "The window of " + windowName(w) + " by the hour (UTC)", Head: []string{"At", "Counted", "Of the limit"}}
+	for i := 0; i < len(used); i += 4 {
+		at := o.Forecast.From.Add(time.Duration(i) * forecastSlot).UTC().Format("02 Jan 15:04")
+		c.Table.Rows = append(c.Table.Rows, []string{at, grouped(used[i]), fmt.Sprintf("%.0f %%", share(used[i], w.Limit))})
+	}
+	for _, h := range []int{0, 6, 12, 18, 24} {
+		text := "now"
+		if h > 0 {
+			text = o.At.UTC().Add(time.Duration(h) * time.Hour).Format("15:04")
+		}
+		c.Axis = append(c.Axis, text)
+	}
+	return c, true
+}
+
+// longestWindow is the longest one, if it is an hour at least and a day at most:
+// further back nothing is known.
+func longestWindow(q Quota) (Used, bool) {
+	best := Used{}
+	for _, w := range q.Windows {
+		if w.PerMS > best.PerMS && w.PerMS >= time.Hour.Milliseconds() && w.PerMS <= forecastSpan.Milliseconds() {
+			best = w
+		}
+	}
+	return best, best.PerMS > 0
+}
+
+func highest(values [][]int64) float64 {
+	var most int64
+	for i := 0; ; i++ {
+		var total int64
+		more := false
+		for _, v := range values {
+			if i < len(v) {
+				more = true
+				total += max(v[i], 0)
+			}
+		}
+		if !more {
+			return float64(most)
+		}
+		most = max(most, total)
+	}
+}
+
+func sum(values []int64) (n int64) {
+	for _, v := range values {
+		n += v
+	}
+	return n
+}

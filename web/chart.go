@@ -10,6 +10,7 @@ import (
 // chart is columns over time, stacked by series, drawn as one path a series. It
 // holds no text: labels stand around it, where they keep their size on a phone.
 type chart struct {
+	ID     string
 	Says   string // what it shows, in a sentence
 	Width  int
 	Height int

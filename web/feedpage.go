@@ -28,6 +28,7 @@ type feedPageView struct {
 	First    int
 	Pager    pager
 	Versions []versionRow
+	Diff     *diffView
 	Aside    []asideRow
 }
 
@@ -44,9 +45,11 @@ type versionRow struct {
 	Came moment
 }
 
+const itemsPerPage = 100
+
 // feedPage shows a feed. Looking costs nothing: it asks for no refresh.
 func (s *Server) feedPage(w http.ResponseWriter, r *http.Request) {
-	q, err := readQuery(r, "version", "items")
+	q, err := pageQuery(r, "version", "page", "from", "to")
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -56,12 +59,25 @@ func (s *Server) feedPage(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	at, err := q.number("items", 1, 1_000_000)
+	at, err := q.pageNumber()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	from, err := q.number("from", 0, 1<<50)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	to, err := q.number("to", 0, 1<<50)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	v, err := s.readFeedPage(r, int64(version), at)
+	if err == nil && len(v.Versions) > 1 {
+		v.Diff, err = s.readDiff(r.Context(), v, int64(from), int64(to))
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -85,11 +101,11 @@ func (s *Server) readFeedPage(r *http.Request, version int64, at int) (feedPageV
 	if err := withSinks(ctx, s.p.Jobs, views); err != nil {
 		return feedPageView{}, err
 	}
-	if shot, err := s.shots.all.get(ctx, dashboardAge); err == nil {
+	if shot, err := s.shots.all.get(ctx, sharedAge); err == nil {
 		WithTicks(views, shot.Schedules)
 	}
 	view := views[0]
-	v := feedPageView{frame: s.frame(r, f.Name, now), Feed: newFeedRow(view, now), API: "/v1/feeds/" + url.PathEscape(f.Name), Plight: plight(view, now), Nothing: nothingYet(view)}
+	v := feedPageView{frame: s.frame(r, "feeds", f.Name, now), Feed: newFeedRow(view, now), API: "/v1/feeds/" + escape(f.Name), Plight: plight(view, now), Nothing: nothingYet(view)}
 	aside, err := s.p.Feeds.Asides(ctx, f.Name)
 	if err != nil {
 		return v, err
@@ -109,13 +125,12 @@ func (s *Server) readFeedPage(r *http.Request, version int64, at int) (feedPageV
 	}
 	v.Shown = &shownVersion{Version: got.Version, Lossy: got.Lossy,
 		Says: fmt.Sprintf("%s, came %s", counted(len(got.Items), "item"), relative(instant(got.FetchedAt), now, "").Text)}
-	v.Items, v.Pager = turn(got.Items, at, "items", func(it source.Item) itemRow { return newItemRow(it, now) })
-	v.First = 1
+	keep := url.Values{}
 	if version > 0 {
-		keep := "?version=" + strconv.FormatInt(version, 10) + "&"
-		v.Pager.Before = strings.Replace(v.Pager.Before, "?", keep, 1)
-		v.Pager.After = strings.Replace(v.Pager.After, "?", keep, 1)
+		keep.Set("version", strconv.FormatInt(version, 10))
 	}
+	v.Items, v.Pager = turn(got.Items, at, itemsPerPage, "items", keep, func(it source.Item) itemRow { return newItemRow(it, now) })
+	v.First = 1
 	versions, err := s.p.Feeds.Versions(ctx, f.Name)
 	if err != nil {
 		return v, err

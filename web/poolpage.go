@@ -255,7 +255,7 @@ func picksChart(pool string, all []allocation.Endpoint) chart {
 	}
 	values := [][]int64{counts, handicaps}
 	most := roundUp(highest(values))
-	c := chart{Width: max(len(all), 1) * columnStep, Height: chartHeight, Top: grouped(int64(most)) + " picks"}
+	c := chart{ID: "picks", Width: max(len(all), 1) * columnStep, Height: chartHeight, Top: grouped(int64(most)) + " picks"}
 	paths := columns(values, most)
 	total := sum(counts)
 	c.Series = []series{

@@ -28,7 +28,7 @@ func quotaChart(q Quota, o *outlook) (chart, bool) {
 		values = append(values, append(make([]int64, n), a...))
 	}
 	m = max(m, n)
-	c := chart{Width: (n + m) * columnStep, Height: chartHeight, Now: float64(n * columnStep)}
+	c := chart{ID: "units-" + q.Name, Width: (n + m) * columnStep, Height: chartHeight, Now: float64(n * columnStep)}
 	most := highest(values)
 	pace, paceSays := quotaPace(q)
 	if pace > 0 && pace < most*4 {
@@ -179,7 +179,7 @@ func useChart(q Quota, o *outlook) (chart, bool) {
 		return chart{}, false // its day begins anew somewhere ahead: the bars above tell it better
 	}
 	most := float64(max(w.Limit, slices.Max(used)))
-	c := chart{Width: len(coming) * columnStep, Height: chartHeight, Top: grouped(int64(most)) + " units"}
+	c := chart{ID: "use-" + q.Name, Width: len(coming) * columnStep, Height: chartHeight, Top: grouped(int64(most)) + " units"}
 	line, area := curve(used, 0, most)
 	name := "counted by the window of " + windowName(w)
 	c.Series = []series{{Name: name, Class: "area", Path: area}, {Class: "edge", Path: line}}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -19,10 +20,11 @@ type auditLook struct {
 	AuditLine
 	When moment
 	Tone string
+	More string // what the outcome says beyond that it was done
 }
 
 func newAuditLook(l AuditLine, now time.Time) auditLook {
-	look := auditLook{AuditLine: l, When: relative(&l.At, now, ""), Tone: "good"}
+	look := auditLook{AuditLine: l, When: relative(&l.At, now, ""), Tone: "good", More: strings.TrimPrefix(strings.TrimPrefix(l.Outcome, "done"), ": ")}
 	if !l.Done {
 		look.Tone = "bad"
 	}

@@ -91,13 +91,22 @@ func (o *outlook) quota(name string) (QuotaForecast, bool) {
 	return QuotaForecast{}, false
 }
 
+// ahead is how far the forecast looks.
+func (o *outlook) ahead() string {
+	d := o.Forecast.To.Sub(o.Forecast.From).Round(time.Minute)
+	if d%time.Hour == 0 {
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return span(d)
+}
+
 // lasting says whether a quota will last, and how bad it is if not.
 func (o *outlook) lasting(name string, now time.Time) (text, tone string) {
 	q, ok := o.quota(name)
 	if !ok {
 		return "What is to come is not known here: no plan was made.", "info"
 	}
-	ahead := span(o.Forecast.To.Sub(o.Forecast.From).Round(time.Minute))
+	ahead := o.ahead()
 	if o.Forecast.Cut {
 		ahead += " (more ticks than are looked at follow)"
 	}

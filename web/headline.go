@@ -90,7 +90,7 @@ func troubles(s *snapshot, o *outlook, now time.Time) []trouble {
 		f, ok := o.quota(q.Name)
 		if ok && f.Granted < f.Needed && f.DryTimes > 0 {
 			warn = append(warn, trouble{"warn", fmt.Sprintf("Quota %s will not last: the schedules ask for %.0f %% of what they get in the coming %s.", q.Name,
-				math.Ceil(float64(f.Needed)/float64(max(f.Granted, 1))*100), span(o.Forecast.To.Sub(o.Forecast.From).Round(time.Minute)))})
+				math.Ceil(float64(f.Needed)/float64(max(f.Granted, 1))*100), o.ahead())})
 		}
 	}
 	for _, p := range s.Pools {

@@ -129,6 +129,9 @@ func (s *Server) postOne(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	if d := deedOf(r.Context()); d != nil {
+		d.object = j.Feed
+	}
 	w.Header().Set("Location", "/v1/jobs/"+url.PathEscape(j.ID))
 	s.answer(w, r, http.StatusAccepted, j)
 }

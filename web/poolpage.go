@@ -185,7 +185,7 @@ func stateChoices(p Pool, chosen string) []choice {
 
 func poolRules(c allocation.Config) [][2]string {
 	rules := [][2]string{
-		{"Policy", c.Policy}, {"New ones start", c.Start},
+		{"New ones start", c.Start},
 		{"Quarantine", span(c.Quarantine.Base) + ", doubling up to " + span(c.Quarantine.Max)},
 	}
 	if c.Policy == allocation.LeastBusy {
@@ -247,6 +247,9 @@ func verdictWords(v allocation.Verdict) string {
 	return list(words, len(words))
 }
 
+// fewColumns keeps the columns of a small pool from being as wide as the page.
+const fewColumns = 16
+
 // picksChart is how often each endpoint of a page was picked, and its handicap.
 func picksChart(pool string, all []allocation.Endpoint) chart {
 	counts, handicaps := make([]int64, len(all)), make([]int64, len(all))
@@ -254,8 +257,8 @@ func picksChart(pool string, all []allocation.Endpoint) chart {
 		counts[i], handicaps[i] = e.Count, max(e.Handicap, 0)
 	}
 	values := [][]int64{counts, handicaps}
-	most := roundUp(highest(values))
-	c := chart{ID: "picks", Width: max(len(all), 1) * columnStep, Height: chartHeight, Top: grouped(int64(most)) + " picks"}
+	most := roundUp(highest(values) * 1.05)
+	c := chart{ID: "picks", Width: max(len(all), fewColumns) * columnStep, Height: chartHeight, Top: grouped(int64(most)) + " picks"}
 	paths := columns(values, most)
 	total := sum(counts)
 	c.Series = []series{

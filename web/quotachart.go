@@ -34,16 +34,12 @@ func quotaChart(q Quota, o *outlook) (chart, bool) {
 	if pace > 0 && pace < most*4 {
 		most = max(most, pace*1.08)
 	}
-	most = roundUp(most)
+	most = roundUp(most * 1.02)
 	c.Top = counted(int(most), "unit") + " in 15 min"
 	paths := columns(values, most)
 	c.Series = append(c.Series, series{Name: "granted", Class: "past", Path: paths[0], Total: grouped(sum(values[0]))})
 	for i, name := range names {
-		class := fmt.Sprintf("s%d", i)
-		if i == seriesInColour {
-			class = "rest"
-		}
-		c.Series = append(c.Series, series{Name: name, Class: class, Path: paths[i+1], Total: grouped(sum(ahead[i]))})
+		c.Series = append(c.Series, series{Name: name, Class: fmt.Sprintf("s%d", i), Path: paths[i+1], Total: grouped(sum(ahead[i]))})
 	}
 	if pace > 0 && pace <= most {
 		c.Guides = append(c.Guides, guide{Y: level(int64(pace), most), Class: "limit", Says: paceSays})
@@ -58,7 +54,7 @@ func quotaChart(q Quota, o *outlook) (chart, bool) {
 	}
 	c.Says = fmt.Sprintf("Units of %s by quarters of an hour: %s granted in the past 24 hours", q.Name, grouped(sum(values[0])))
 	if planned {
-		c.Says += fmt.Sprintf(", %s to be granted in the coming %s", grouped(f.Granted), span(o.Forecast.To.Sub(o.Forecast.From).Round(time.Minute)))
+		c.Says += fmt.Sprintf(", %s to be granted in the coming %s", grouped(f.Granted), o.ahead())
 	}
 	c.Table = quotaTable(q.Name, past, names, ahead, o)
 	return c, true

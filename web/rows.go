@@ -78,6 +78,7 @@ type waiterRow struct {
 	Promised moment
 	Waits    moment // since when
 	Link     string // to its job; "" where it is no job's charge
+	Job      string
 }
 
 func newQuotaCard(p part[Quota], now time.Time) quotaCard {
@@ -110,16 +111,38 @@ func newQuotaCard(p part[Quota], now time.Time) quotaCard {
 		c.Windows = append(c.Windows, b)
 	}
 	for _, w := range q.Line.First {
-		c.Waiters = append(c.Waiters, waiterRow{w, relative(&w.PromisedAt, now, ""), relative(&w.Since, now, ""), chargeLink(w.ID)})
+		c.Waiters = append(c.Waiters, waiterRow{w, relative(&w.PromisedAt, now, ""), relative(&w.Since, now, ""), chargeLink(w.ID), jobOrID(w.ID)})
 	}
 	return c
+}
+
+// jobOfCharge finds the job in a charge's ID: JOB#SINCE/REQUEST, or JOB/REQUEST.
+func jobOfCharge(id string) (string, bool) {
+	numbered := func(sep byte) bool {
+		i := strings.LastIndexByte(id, sep)
+		if i <= 0 || strings.Trim(id[i+1:], "0123456789") != "" {
+			return false
+		}
+		id = id[:i]
+		return true
+	}
+	ok := numbered('/')
+	if ok {
+		numbered('#')
+	}
+	return id, ok
+}
+
+func jobOrID(id string) string {
+	job, _ := jobOfCharge(id)
+	return job
 }
 
 // chargeLink leads to the job that a charge is for: its ID is the job's, and the
 // number of the request.
 func chargeLink(id string) string {
-	if i := strings.LastIndexByte(id, '/'); i > 0 && strings.Trim(id[i+1:], "0123456789") == "" {
-		return jobLink(id[:i])
+	if job, ok := jobOfCharge(id); ok {
+		return jobLink(job)
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ func wantParts(t *testing.T, body string, parts ...string) {
 	}
 }
 
-func TestDashboard(t *testing.T) {
+func TestPagesShowWhatThereIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.put("trending-bd", 4*time.Minute, nil, item("a", "A"))
@@ -51,24 +51,50 @@ func TestDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	rec := w.page("/")
-	w.wantStatus(rec, 200)
-	body := rec.Body.String()
-	wantParts(t, body,
-		"2 of 3 feeds are not fresh.", "The last fetch brought nothing: news.", "Older than their ttl: news.", "Never fetched: by-hand.",
-		`href="/feeds/trending-bd"`, `<span class="pill fresh">fresh</span>`, `<span class="pill stale">stale</span>`, `<span class="pill empty">empty</span>`,
-		"4 min of 20 min", "in 5 min", "fetch: &lt;timeout&gt; &amp; more",
-		"300 per 1m", "280 used", "20 left, 20 of them for interactive jobs", "1, 30 units", "&lt;waiter&gt;",
-		"least-used", "3 of 3 eligible", "proxy-b.example.org",
-		"Asia/Dhaka", "@every 10m",
-		`<span class="pill snoozed">snoozed</span>`, "quota youtube: place 2", "in 42 s", "attempt 5 of 5: &lt;refused&gt;", "new version: version 7, 50 items, 1 unit, through proxy-b",
-		`href="/monitor/queues/scheduled/tasks/trending-bd@2026-11-30T08:15:00Z"`,
-		`href="/monitor/"`, `href="/metrics"`, `href="/v1/feeds"`, `<noscript><meta http-equiv="refresh"`, "v1.2.3",
-	)
-	if got := rec.Header().Get("Content-Security-Policy"); got != pagePolicy {
-		t.Errorf("policy %q", got)
+	for path, parts := range map[string][]string{
+		"/": {
+			"2 of 3 feeds are not fresh.", "The last fetch brought nothing: news.", "Older than their ttl: news.", "Never fetched: by-hand.",
+			`href="/feeds/trending-bd"`, `<span class="pill fresh">fresh</span>`, `<span class="pill stale">stale</span>`, `<span class="pill empty">empty</span>`,
+			"4 min of 20 min", "in 5 min", "fetch: &lt;timeout&gt; &amp; more", "300 per 1m", "280 used", "least-used", "3 of 3 eligible",
+			`<span class="pill snoozed">snoozed</span>`, "quota youtube: place 2", "new version: version 7, 50 items, 1 unit, through proxy-b",
+			`href="/monitor/"`, `href="/metrics"`, `href="/audit"`, `<noscript><meta http-equiv="refresh"`, "v1.2.3",
+		},
+		"/feeds":          {"fetch: &lt;timeout&gt; &amp; more", "4 min of 20 min", "failing (1)", "stale (1)"},
+		"/quotas":         {"20 left, 20 of them for interactive jobs", "1, 30 units", `href="/quotas/youtube"`},
+		"/quotas/youtube": {"&lt;waiter&gt;", "280 used", "granted <b>280</b>", "As a table", "Close it", "scheduled"},
+		"/pools":          {"least-used", "3 of 3 eligible", `href="/pools/public"`},
+		"/pools/public":   {"proxy-b.example.org", "Share of picks", "Picks of 3 endpoints of pool public", "Handicap", "Quarantine"},
+		"/schedules":      {"Asia/Dhaka", "@every 10m", "in 5 min", "Pause", "Tick now"},
+		"/jobs": {
+			"in 42 s", "quota youtube: place 2", "attempt 5 of 5: &lt;refused&gt;", `href="/jobs/trending-bd@2026-11-30T08:15:00Z"`,
+		},
+		"/jobs/trending-bd@2026-11-30T08:15:00Z": {"It sleeps until ", "quota youtube: place 2", "burns no attempt", `href="/monitor/queues/scheduled/tasks/trending-bd@2026-11-30T08:15:00Z"`, "Cancel this job"},
+		"/jobs?state=failed":                     {"gone", "attempt 5 of 5: &lt;refused&gt;"},
+		"/jobs?feed=trending-bd":                 {"trending-bd@2026-11-30T08:15:00Z"},
+		"/audit":                                 {"charge quota", "youtube", "anonymous"},
+	} {
+		rec := w.page(path)
+		w.wantStatus(rec, 200)
+		body := rec.Body.String()
+		for _, p := range parts {
+			if !strings.Contains(body, p) {
+				t.Errorf("%s: no %q on the page", path, p)
+			}
+		}
+		if got := rec.Header().Get("Content-Security-Policy"); got != pagePolicy {
+			t.Errorf("%s: policy %q", path, got)
+		}
+		wantTidy(t, body)
 	}
-	wantTidy(t, body)
+	for path, wrong := range map[string]string{"/jobs?state=failed": "trending-bd@", "/jobs?feed=trending-bd": ">gone<", "/feeds?state=fresh": "/feeds/news", "/feeds?q=TREND": "/feeds/news"} {
+		if strings.Contains(w.page(path).Body.String(), wrong) {
+			t.Errorf("%s: %q is on the page", path, wrong)
+		}
+	}
+	rec := w.page("/jobs?id=gone")
+	if rec.Code != 303 || rec.Header().Get("Location") != "/jobs/gone" {
+		t.Errorf("an ID leads to %d %s", rec.Code, rec.Header().Get("Location"))
+	}
 }
 
 // wantTidy holds a page against its own policy: no inline script or style.
@@ -88,7 +114,7 @@ func wantTidy(t *testing.T, body string) {
 	}
 }
 
-func TestDashboardWithNothingToShow(t *testing.T) {
+func TestPagesWithNothingToShow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *Config, p *Parts, _ *pace) { p.Schedules = nil })
 	none := w.server.p
@@ -105,7 +131,13 @@ func TestDashboardWithNothingToShow(t *testing.T) {
 	w.server.p = none
 	rec := w.page("/")
 	w.wantStatus(rec, 200)
-	wantParts(t, rec.Body.String(), "No feeds yet.", "No quotas.", "No pools.", "No schedules.", "No jobs in the last two hours.")
+	wantParts(t, rec.Body.String(), "No feeds yet.", "No quotas.", "No pools.", "No jobs in the last two hours.")
+	for path, want := range map[string]string{
+		"/feeds": "No feeds yet.", "/quotas": "No quotas.", "/pools": "No pools.", "/schedules": "No schedules.", "/jobs": "No jobs in the last two hours.",
+		"/audit": "Nothing was done yet.",
+	} {
+		wantParts(t, w.page(path).Body.String(), want)
+	}
 	for path, want := range map[string]string{"/v1/feeds": `{"feeds":[]}`, "/v1/quotas": `{"quotas":[]}`, "/v1/pools": `{"pools":[]}`} {
 		if got := strings.TrimSpace(w.get(path).Body.String()); got != want {
 			t.Errorf("%s: %s", path, got)
@@ -128,7 +160,7 @@ func TestAFreshInstallHasNoTrouble(t *testing.T) {
 	}
 }
 
-func TestDashboardShowsWhatItCan(t *testing.T) {
+func TestOverviewShowsWhatItCan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.schedules.err = fmt.Errorf("scheduler: %s", querySecret)
@@ -141,30 +173,6 @@ func TestDashboardShowsWhatItCan(t *testing.T) {
 	wantParts(t, body, "Some of what stands here could not be read", template.HTMLEscapeString(unreadable), "trending-bd", "least-used")
 	if strings.Contains(body, querySecret) {
 		t.Error("an error's text came out")
-	}
-}
-
-func TestDashboardPagesLongLists(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	var feeds []jobs.Feed
-	for i := range 250 {
-		feeds = append(feeds, jobs.Feed{Name: fmt.Sprintf("feed-%03d", i), Source: source.Config{Kind: "syndication", URL: "https://example.org/x"}})
-	}
-	var err error
-	if w.server.p.Jobs, err = jobs.NewClient(jobs.Config{Feeds: feeds}, w.rdb, w.store, w.quotas, w.server.log); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string][2]string{"/": {"feed-000", "1 to 100 of 250"}, "/?feeds=3": {"feed-249", "201 to 250 of 250"}, "/?feeds=99": {"feed-200", "201 to 250"}} {
-		body := w.page(path).Body.String()
-		wantParts(t, body, want[:]...)
-		if n := strings.Count(body, `data-key="feed-`); n > perPage {
-			t.Errorf("%s: %d feeds on a page", path, n)
-		}
-	}
-	wantParts(t, w.page("/?feeds=2").Body.String(), `href="?feeds=1#feeds"`, `href="?feeds=3#feeds"`)
-	if rec := w.page("/?feeds=x"); rec.Code != 400 {
-		t.Errorf("status %d", rec.Code)
 	}
 }
 
@@ -184,7 +192,7 @@ func TestFeedPage(t *testing.T) {
 	w.wantStatus(rec, 200)
 	body := rec.Body.String()
 	wantParts(t, body, "&lt;script&gt;alert(1)&lt;/script&gt;", `href="https://example.org/a"`, "noopener", "published ", "3 h ago", "1234567", "&lt;img src=x onerror=alert(1)&gt;",
-		"A link that is none", "Items of version 2", "4 items", `href="?version=1"`, "2 fields", "youtube", "100 a request", `/v1/feeds/trending-bd?as=raw`)
+		"A link that is none", "Items of version 2", "4 items", `href="?version=1"`, "What changed from version 1 to 2", "4 came, 1 went, 0 rose, 0 fell", `action="/act/feed/fetch"`, "2 fields", "youtube", "100 a request", `/v1/feeds/trending-bd?as=raw`)
 	wantTidy(t, strings.ReplaceAll(body, "&lt;script&gt;", ""))
 	for _, wrong := range []string{"<script>alert", "<img", `href="javascript`, `href="data:text`, `href="//`} {
 		if strings.Contains(body, wrong) {
@@ -337,11 +345,12 @@ func TestHeadline(t *testing.T) {
 		}
 	}
 	until := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
+	ahead := &outlook{Forecast: &Forecast{From: until, To: until.Add(24 * time.Hour), Quotas: []QuotaForecast{{Name: "youtube", Ticks: 96, Needed: 9600, Granted: 4800, DryTimes: 3}}}}
 	got := troubles(&snapshot{
 		Quotas: []part[Quota]{{Name: "youtube", View: Quota{BlockedUntil: &until, BlockReason: "quotaExceeded"}}},
 		Pools:  []part[Pool]{{Name: "p", View: Pool{Total: 3}}, {Name: "q"}},
-	})
-	want := []string{"Quota youtube is closed until 08:00:00 UTC: quotaExceeded.", "Pool p has no eligible endpoint: its feeds wait.", "Pool q has no endpoints: its feeds wait."}
+	}, ahead, until)
+	want := []string{"Quota youtube is closed until 08:00:00 UTC: quotaExceeded.", "Pool p has no eligible endpoint: its feeds wait.", "Quota youtube will not last: the schedules ask for 200 % of what they get in the coming 24 h.", "Pool q has no endpoints: its feeds wait."}
 	if len(got) != len(want) {
 		t.Fatalf("troubles %+v", got)
 	}

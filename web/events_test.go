@@ -60,7 +60,7 @@ func (w *world) hear(lines <-chan string, begins string) string {
 func TestEventsSayWhatChanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.server.events.every = 20 * time.Millisecond
+	w.server.events.every, w.server.events.life = 20*time.Millisecond, time.Minute
 	url := w.start()
 	resp, lines := w.stream(t.Context(), url)
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != eventType || resp.Header.Get("Cache-Control") != "no-store" {
@@ -86,7 +86,7 @@ func TestEventsSayWhatChanged(t *testing.T) {
 func TestOneLoopReadsForAllListenersAndEndsWithTheLast(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.server.events.every = 10 * time.Millisecond
+	w.server.events.every, w.server.events.life = 10*time.Millisecond, time.Minute
 	url := w.start()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all []<-chan string

@@ -108,6 +108,7 @@ func newWorld(t *testing.T, settings ...setting) *world {
 	}
 	w.server, err = newServer(cfg, parts, pc)
 	must(err)
+	w.server.events.life = 50 * time.Millisecond // tests that ask every route come by it
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()

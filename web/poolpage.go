@@ -133,7 +133,10 @@ func (s *Server) readPoolPage(r *http.Request, q query) (poolPageView, error) {
 	if c, ok := s.p.Pools.Config(name); ok {
 		v.Rules = poolRules(c)
 	}
-	page, err := s.p.Pools.ListPage(ctx, name, allocation.Page{After: q["after"], Limit: endpointsPerPage, State: q["state"]})
+	var page allocation.EndpointPage
+	if !noneIn(pool, q["state"]) {
+		page, err = s.p.Pools.ListPage(ctx, name, allocation.Page{After: q["after"], Limit: endpointsPerPage, State: q["state"]})
+	}
 	if err != nil {
 		return v, err
 	}
@@ -173,6 +176,14 @@ func (s *Server) readPoolPage(r *http.Request, q query) (poolPageView, error) {
 		v.Exits = append(v.Exits, row)
 	}
 	return v, nil
+}
+
+// noneIn says that no endpoint is in a state: looking for one would pass over all.
+func noneIn(p Pool, state string) bool {
+	n, counted := map[string]int{
+		allocation.Candidate: p.Candidates, allocation.Quarantined: p.Quarantined, allocation.AuthFailed: p.AuthFailed, allocation.Disabled: p.Disabled,
+	}[state]
+	return counted && n == 0
 }
 
 func stateChoices(p Pool, chosen string) []choice {

@@ -60,9 +60,9 @@ func (s *Server) audited(rt route, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if l := s.auditLine(r, d); busyDeeds[d.what] {
-		s.audit.leaveBusy(r.Context(), l, s.access.now())
+		s.audit.leaveBusy(r.Context(), l, s.access.now()) //nolint:contextcheck // the request's own, with its deed
 	} else {
-		_, _ = s.audit.leave(r.Context(), l) // the log says it
+		_, _ = s.audit.leave(r.Context(), l) //nolint:contextcheck // the request's own, with its deed; the log says what failed
 	}
 }
 
@@ -70,7 +70,7 @@ func (s *Server) audited(rt route, w http.ResponseWriter, r *http.Request) {
 func (s *Server) refusedDeed(r *http.Request, me who) {
 	r = r.WithContext(context.WithValue(r.Context(), whoKey{}, me))
 	d := &deed{what: r.Method, object: r.URL.Path, failed: "refused: " + me.Name + " has the role " + string(me.Role)}
-	s.audit.leaveBusy(r.Context(), s.auditLine(r, d), s.access.now())
+	s.audit.leaveBusy(r.Context(), s.auditLine(r, d), s.access.now()) //nolint:contextcheck // the request's own, with who asks
 }
 
 func (s *Server) auditLine(r *http.Request, d *deed) AuditLine {

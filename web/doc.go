@@ -20,6 +20,10 @@
 //   - A client is slow, or sends too much: it is dropped, or told 413.
 //   - A handler panics: 500 to this client; the process lives on.
 //
+// Each thing that somebody does leaves a line in the audit, a bounded stream in
+// Redis: who, what, to what, when, and what came of it. Pages hear of changes by
+// server-sent events: one loop reads for all of them, only while somebody listens.
+//
 // Errors are problem documents (RFC 9457). Nothing that is written here, be it
 // a page, a metric or a line of the log, holds a token, a key or a password.
 package web

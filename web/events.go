@@ -144,7 +144,7 @@ func (e *events) take(l *listener) string {
 
 // streamEvents is GET /events.
 func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) {
-	l := s.events.listen()
+	l := s.events.listen() //nolint:contextcheck // the loop is everybody's, and ends with the last of them
 	if l == nil {
 		s.fail(w, r, problem(http.StatusServiceUnavailable, "busy", "as many pages listen as may; the page goes on by asking now and then").after(eventsIdle))
 		return

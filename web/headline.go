@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 )
 
 // trouble is one thing that is wrong, or soon will be.
@@ -37,7 +36,7 @@ func headline(s *snapshot) string {
 }
 
 // troubles are what a person should look at, worst first.
-func troubles(s *snapshot, o *outlook, now time.Time) []trouble {
+func troubles(s *snapshot, o *outlook) []trouble {
 	var bad, warn, info []trouble
 	by := map[string][]string{}
 	for _, f := range s.Feeds {

@@ -67,7 +67,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		s.log.Warn("could not be read", "error", err)
 		o, v.PlanErr = &outlook{At: now}, unreadable
 	}
-	v.Headline, v.Troubles, v.Tiles = headline(shot), troubles(shot, o, now), tiles(shot)
+	v.Headline, v.Troubles, v.Tiles = headline(shot), troubles(shot, o), tiles(shot)
 	if shot.FeedsErr != nil {
 		v.FeedsErr = unreadable
 	}
@@ -107,7 +107,7 @@ func (s *Server) shot(w http.ResponseWriter, r *http.Request) (*snapshot, bool) 
 	return shot, true
 }
 
-// readable is the reading of a page that has nothing to show without Redis.
+// readableShot is the reading of a page that has nothing to show without Redis.
 func (s *Server) readableShot(w http.ResponseWriter, r *http.Request) (*snapshot, bool) {
 	shot, ok := s.shot(w, r)
 	if ok && shot.RedisErr != nil {

@@ -349,7 +349,7 @@ func TestHeadline(t *testing.T) {
 	got := troubles(&snapshot{
 		Quotas: []part[Quota]{{Name: "youtube", View: Quota{BlockedUntil: &until, BlockReason: "quotaExceeded"}}},
 		Pools:  []part[Pool]{{Name: "p", View: Pool{Total: 3}}, {Name: "q"}},
-	}, ahead, until)
+	}, ahead)
 	want := []string{"Quota youtube is closed until 08:00:00 UTC: quotaExceeded.", "Pool p has no eligible endpoint: its feeds wait.", "Quota youtube will not last: the schedules ask for 200 % of what they get in the coming 24 h.", "Pool q has no endpoints: its feeds wait."}
 	if len(got) != len(want) {
 		t.Fatalf("troubles %+v", got)

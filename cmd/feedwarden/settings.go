@@ -29,7 +29,7 @@ type settings struct {
 	entries []scheduler.Entry
 	web     web.Config
 	plan    plan.Config // what the schedules ask of the quotas
-	watch   *watch // for changes of the file; nil: none are taken up
+	watch   *watch      // for changes of the file; nil: none are taken up
 }
 
 func translate(f *config.File) settings {

@@ -76,7 +76,11 @@ func (s *Server) diffFeed(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, FeedDiff{Feed: name, From: VersionView(a.Meta), To: VersionView(b.Meta), Changes: feed.Diff(a.Items, b.Items)})
+	changes := feed.Diff(a.Items, b.Items)
+	for i := range changes {
+		tidy(&changes[i].Item)
+	}
+	s.answer(w, r, http.StatusOK, FeedDiff{Feed: name, From: VersionView(a.Meta), To: VersionView(b.Meta), Changes: changes})
 }
 
 // listAside gives the answers that were kept aside. Their bodies are strangers'

@@ -273,14 +273,18 @@ func itemsJSON(name string, v feed.Version) ([]byte, error) {
 		c.Items = []source.Item{}
 	}
 	for i := range c.Items {
-		it := &c.Items[i]
-		it.FirstSeen = it.FirstSeen.UTC()
-		if it.Published != nil {
-			it.Published = instant(*it.Published)
-		}
-		if it.Fields == nil {
-			it.Fields = map[string]any{}
-		}
+		tidy(&c.Items[i])
 	}
 	return encode(c)
+}
+
+// tidy makes an item what the interface says: instants in UTC, fields an object.
+func tidy(it *source.Item) {
+	it.FirstSeen = it.FirstSeen.UTC()
+	if it.Published != nil {
+		it.Published = instant(*it.Published)
+	}
+	if it.Fields == nil {
+		it.Fields = map[string]any{}
+	}
 }

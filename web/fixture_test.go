@@ -199,6 +199,7 @@ func (w *world) do(a ask) *httptest.ResponseRecorder {
 	}
 	rec := httptest.NewRecorder()
 	w.server.Handler().ServeHTTP(rec, r)
+	w.checkDocumented(a, rec.Code, rec.Header(), rec.Body.Bytes())
 	return rec
 }
 

@@ -51,6 +51,9 @@ func routes(s *Server, metrics http.Handler) []route {
 		{post, "/v1/schedules/{name}/resume", Write, jsonType, s.resumeSchedule},
 		{post, "/v1/schedules/{name}/trigger", Write, jsonType, s.triggerSchedule},
 
+		{get, "/v1/openapi.json", Read, jsonType, s.openapiJSON},
+		{get, "/v1/openapi.yaml", Read, "", s.openapiYAML},
+
 		{get, "/{$}", Read, pageType, s.overview},
 		{get, "/feeds", Read, pageType, s.feedsPage},
 		{get, "/feeds/{name}", Read, pageType, s.feedPage},

@@ -65,6 +65,7 @@ type Server struct {
 	pages   *pages
 	monitor *monitor
 	shots   *snapshots
+	openapi openapi
 	copies  *feed.Copies
 	audit   *audit
 	events  *events
@@ -104,6 +105,9 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 		return nil, err
 	}
 	if s.monitor, err = newMonitor(p.Asynq); err != nil {
+		return nil, err
+	}
+	if s.openapi, err = loadOpenAPI(); err != nil {
 		return nil, err
 	}
 	s.shots = newSnapshots(s)

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Fetches a feed now and prints its titles. Built-ins only (Node 18 or later).
+// Fetches a feed now and prints its titles; exit 75: refused for now. Built-ins only (Node 18 or later).
 //   FEEDWARDEN_URL=http://127.0.0.1:8080 FEEDWARDEN_TOKEN=… ./fetch.mjs news
 const base = process.env.FEEDWARDEN_URL ?? "http://127.0.0.1:8080";
 const token = process.env.FEEDWARDEN_TOKEN;
@@ -8,7 +8,11 @@ async function call(method, path, body) {
   const headers = { "Content-Type": "application/json" };
   if (token) headers.Authorization = `Bearer ${token}`;
   const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
-  if (!answer.ok) throw new Error(`${answer.status}: ${(await answer.text()).trim()}`);
+  if (!answer.ok) {
+    const error = new Error(`${answer.status}: ${(await answer.text()).trim()}`);
+    error.later = answer.status === 429 || answer.status === 503;
+    throw error;
+  }
   return answer.json();
 }
 
@@ -21,7 +25,7 @@ try {
   await main();
 } catch (error) {
   console.error(error.cause ? `${base}: ${error.cause.message || error.cause.code}` : error.message);
-  process.exit(1);
+  process.exit(error.later ? 75 : 1);
 }
 
 async function main() {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fetches a feed now and prints its titles. Standard library only.
+"""Fetches a feed now and prints its titles; exit 75: refused for
+now. Standard library only.
 
 FEEDWARDEN_URL=http://127.0.0.1:8080 FEEDWARDEN_TOKEN=… ./fetch.py news
 """
@@ -41,6 +42,7 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1])
     except urllib.error.HTTPError as error:
-        sys.exit(f"{error.code}: {error.read().decode().strip()}")
+        print(f"{error.code}: {error.read().decode().strip()}", file=sys.stderr)
+        sys.exit(75 if error.code in (429, 503) else 1)
     except OSError as error:  # refused, no such host, cut off
         sys.exit(f"{BASE}: {getattr(error, 'reason', error)}")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches a feed now and prints its titles. Needs curl, sed and awk.
+# Fetches a feed now and prints its titles; exit 75: refused for now. Needs curl, sed and awk.
 #   FEEDWARDEN_URL=http://127.0.0.1:8080 FEEDWARDEN_TOKEN=… ./fetch.sh news
 set -eu
 base=${FEEDWARDEN_URL:-http://127.0.0.1:8080}
@@ -13,7 +13,9 @@ call() { # METHOD PATH [BODY]; the answer's body, or the error's on standard err
 "}
   case $status in
     2??) printf '%s\n' "${answer%"$status"}" ;;
-    *) printf '%s: %s\n' "$status" "$(printf %s "${answer%"$status"}")" >&2; exit 1 ;;
+    *)
+      printf '%s: %s\n' "$status" "$(printf %s "${answer%"$status"}")" >&2
+      case $status in 429 | 503) exit 75 ;; *) exit 1 ;; esac ;;
   esac
 }
 

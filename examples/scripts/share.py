@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Runs a command that makes one request of your own, under a quota that the
+feeds share. Standard library only; take charge() and refund() into your own.
+
+FEEDWARDEN_URL=http://127.0.0.1:8080 FEEDWARDEN_TOKEN=… ./share.py youtube 1 curl -fsS https://…
+
+It waits for its turn in the line, at most FEEDWARDEN_PATIENCE seconds (600); then
+it leaves the line and exits 75. A command that fails gets its units back: its
+request is taken not to have counted. Its exit code is handed on.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+
+BASE = os.environ.get("FEEDWARDEN_URL", "http://127.0.0.1:8080")
+
+
+class Refused(Exception):
+    """Not within our patience: try again in so many seconds."""
+
+
+def call(quota, action, body):
+    headers = {"Content-Type": "application/json"}
+    if token := os.environ.get("FEEDWARDEN_TOKEN"):
+        headers["Authorization"] = "Bearer " + token
+    url = f"{BASE}/v1/quotas/{urllib.parse.quote(quota, safe='')}/{action}"
+    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as answer:
+        return json.load(answer)
+
+
+def charge(quota, cost, id, patience):
+    """Returns when the units are ours. The same id again is never counted twice."""
+    while True:
+        try:
+            return call(quota, "charge", {"id": id, "cost": cost})
+        except urllib.error.HTTPError as error:
+            if error.code not in (429, 503) or "Retry-After" not in error.headers:
+                raise
+            seconds = int(error.headers["Retry-After"])
+        if seconds > patience:
+            refund(quota, id)  # out of the line
+            raise Refused(f"{quota}: refused for another {seconds} s")
+        print(f"{quota}: {seconds} s until it is our turn", file=sys.stderr)
+        patience -= seconds
+        time.sleep(seconds)
+
+
+def refund(quota, id):
+    return call(quota, "refund", {"id": id})["restored"]
+
+
+def main(quota, cost, *command):
+    id = f"script-{uuid.uuid4()}"
+    charge(quota, int(cost), id, float(os.environ.get("FEEDWARDEN_PATIENCE", 600)))
+    code = 1
+    try:
+        code = subprocess.run(command).returncode
+    finally:
+        if code != 0:
+            refund(quota, id)
+    return code
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        print("usage: share.py QUOTA COST COMMAND…", file=sys.stderr)
+        sys.exit(2)
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        sys.exit(75)
+    except urllib.error.HTTPError as error:
+        sys.exit(f"{error.code}: {error.read().decode().strip()}")
+    except OSError as error:  # refused, no such host, no such command
+        sys.exit(f"{getattr(error, 'filename', None) or BASE}: {getattr(error, 'reason', error)}")

@@ -84,6 +84,10 @@ var (
 
 	poolEndpoints = desc("pool_endpoints", "Endpoints of a pool by state; their sum is all of them.", "pool", "state")
 
+	scheduleLateness = desc("schedule_lateness_seconds", "How late a schedule's last tick became a job.", "schedule")
+	scheduleOverdue  = desc("schedule_overdue_seconds", "How long a schedule's oldest tick has waited to become a job; 0 when none waits.", "schedule")
+	schedulePaused   = desc("schedule_paused", "1 while a schedule is paused, else 0.", "schedule")
+
 	queueJobs = desc("queue_jobs", "Jobs in a queue, by asynq's state; a snoozed job is in retry.", "queue", "state")
 	jobEvents = desc("job_events_total", "What has happened to jobs: how they ended, snoozes, retries, what was recovered and set aside.", "event")
 )
@@ -100,7 +104,7 @@ var allMetrics = []*prometheus.Desc{
 	sinkDeliveries, sinkFailures, sinkLost, sinkFailing, sinkBehind,
 	quotaLimit, quotaUsed, quotaRemaining, quotaReserve, quotaWaiting, quotaLongest, quotaBlocked, quotaGrants, quotaRefusals, quotaRefunds,
 	quotaUnits, quotaBack, quotaBlocks, quotaRelease, quotaSnoozes, quotaLateness, quotaRunning, quotaAtMost, quotaRunWaits,
-	poolEndpoints, queueJobs, jobEvents,
+	poolEndpoints, scheduleLateness, scheduleOverdue, schedulePaused, queueJobs, jobEvents,
 }
 
 // Describe names every metric that there can be.
@@ -143,7 +147,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			gauge(poolEndpoints, float64(p.View.Quarantined), p.Name, "quarantined")
 			gauge(poolEndpoints, float64(p.View.AuthFailed), p.Name, "auth_failed")
 			gauge(poolEndpoints, float64(p.View.Disabled), p.Name, "disabled")
+			gauge(poolEndpoints, float64(p.View.Candidates), p.Name, "candidate")
 		}
+	}
+	for _, v := range s.Schedules {
+		collectSchedule(gauge, v, s.At)
 	}
 	for _, q := range s.Queues {
 		if q.Err == nil {
@@ -179,6 +187,16 @@ func collectFeed(gauge gaugeFunc, f FeedView) {
 		gauge(feedState, oneIf(f.State == state), f.Name, state)
 	}
 	gauge(feedFailing, oneIf(f.LastError != ""), f.Name)
+}
+
+func collectSchedule(gauge gaugeFunc, v ScheduleView, now time.Time) {
+	gauge(scheduleLateness, float64(v.LatenessMS)/1000, v.Name)
+	gauge(schedulePaused, oneIf(v.State == "paused"), v.Name)
+	overdue := 0.0
+	if v.DueAt != nil {
+		overdue = max(now.Sub(*v.DueAt).Seconds(), 0)
+	}
+	gauge(scheduleOverdue, overdue, v.Name)
 }
 
 func collectQuota(gauge gaugeFunc, counter counterFunc, q Quota) {

@@ -112,6 +112,9 @@ func TestScriptsEnqueueWaitReadAndShareAQuota(t *testing.T) {
 			}
 			out, errOut, code = script(t, url, scriptsToken, share, soon, "1", "echo", "did it")
 			want("work", out, errOut, code, 0, "did it", "")
+			if _, errOut, code := p.run("", "quota", "block", soon, "--for", "8s"); code != 0 {
+				t.Fatal(errOut)
+			}
 			out, errOut, code = script(t, url, scriptsToken, share, soon, "1", "echo", "did it")
 			want("work that waits", out, errOut, code, 0, "did it", "until it is our turn")
 			if q := asked(t, url, "/v1/quotas/"+soon); !strings.Contains(q, `"refunds":1`) || !strings.Contains(q, `"grants":3`) {

@@ -18,7 +18,7 @@ const (
 // check asks the server for a sign of life, and whether it is one that we can
 // use. What it may not ask is a warning.
 func (c *Conn) check(ctx context.Context) error {
-	rdb := c.newClient(true)
+	rdb := c.plainClient(true)
 	defer func() { _ = rdb.Close() }()
 	refuse := func(err error) error {
 		problem, advice := explain(err, c.target)
@@ -32,12 +32,15 @@ func (c *Conn) check(ctx context.Context) error {
 	info, err := c.info(ask, rdb)
 	if reply := redis.Error(nil); errors.As(err, &reply) {
 		c.log.WarnContext(ctx, "redis does not say what it is; its version and settings are not checked", "error", err)
+	} else if err != nil {
+		return refuse(err)
+	} else if err := c.judge(info); err != nil {
+		return err
+	}
+	if c.guard == GuardNone || info.Server == miniredisServer {
 		return nil
 	}
-	if err != nil {
-		return refuse(err)
-	}
-	return c.judge(info)
+	return c.enter(ask, rdb)
 }
 
 // awaitAnswer pings until the server answers. A server that loads its data is

@@ -20,9 +20,29 @@ const (
 	probeTimeout = 3 * time.Second // of each step of the start-up check
 )
 
-// newClient makes a client of the target. Retries are go-redis's defaults,
-// except for a probe, which is to say soon what is wrong.
-func (c *Conn) newClient(probe bool) redis.UniversalClient {
+// newClient makes a client of the target, which writes only where it may.
+func (c *Conn) newClient() redis.UniversalClient {
+	rdb := c.plainClient(false)
+	if c.watch != nil {
+		rdb.AddHook(gate{&c.watch.refusal})
+	}
+	return rdb
+}
+
+// greet is asked of each new connection of a client that is not for a Cluster.
+func (c *Conn) greet(guarded bool) func(context.Context, *redis.Conn) error {
+	switch {
+	case guarded && c.watch != nil:
+		return c.watch.greet
+	case c.target.kind == kindSentinel:
+		return refuseReplica
+	}
+	return nil
+}
+
+// plainClient makes a client without the gate. Retries are go-redis's defaults,
+// except for a probe, which is to say soon what is wrong; nobody greets its server.
+func (c *Conn) plainClient(probe bool) redis.UniversalClient {
 	t := c.target
 	retries, timeout := 0, time.Duration(0) // go-redis's defaults
 	if probe {
@@ -36,7 +56,7 @@ func (c *Conn) newClient(probe bool) redis.UniversalClient {
 			MasterName: t.primary, SentinelAddrs: t.addrs,
 			SentinelUsername: t.sentinelUser, SentinelPassword: t.sentinelPassword,
 			Username: t.user, Password: t.password, DB: t.db,
-			Dialer: c.dial, OnConnect: refuseReplica,
+			Dialer: c.dial, OnConnect: c.greet(!probe),
 			MaxRetries: retries, DialTimeout: timeout, ReadTimeout: timeout,
 			ContextTimeoutEnabled: true, DisableIdentity: true,
 		})
@@ -49,7 +69,7 @@ func (c *Conn) newClient(probe bool) redis.UniversalClient {
 	}
 	opts := &redis.Options{
 		Username: t.user, Password: t.password, DB: t.db,
-		Dialer: c.dial, MaxRetries: retries, DialTimeout: timeout, ReadTimeout: timeout,
+		Dialer: c.dial, OnConnect: c.greet(!probe), MaxRetries: retries, DialTimeout: timeout, ReadTimeout: timeout,
 		ContextTimeoutEnabled: true, DisableIdentity: true, MaintNotificationsConfig: quiet,
 	}
 	if t.kind == kindEmbedded {

@@ -2,6 +2,7 @@ package redisconn
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ func TestCluster(t *testing.T) {
 	if err != nil || clock.RoundTrip <= 0 || clock.Offset.Abs() > time.Second {
 		t.Errorf("clock %+v, %v", clock, err)
 	}
+	clusterGuard(t, nodes)
 	nodes.Nodes[2].Kill()
 	eventually(t, 15*time.Second, "a Cluster with a hole is refused", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -56,4 +58,28 @@ func TestCluster(t *testing.T) {
 		}
 		return err != nil && !strings.Contains(err.Error(), "hunter2")
 	})
+}
+
+// Whichever primary of a Cluster loses its data, nothing is written any more.
+func clusterGuard(t *testing.T, nodes *testredis.ClusterNodes) {
+	t.Helper()
+	url := "redis+cluster://:hunter2@" + nodes.Addrs()[0]
+	c := mustOpen(t, Config{URL: url, Guard: GuardAlways})
+	looker := mustOpen(t, Config{URL: url, Guard: GuardNone})
+	if id := c.Identity(); strings.Count(id.RunID, ",") != 2 || id.Role != "primary" {
+		t.Errorf("identity %+v, want three run IDs", id)
+	}
+	for _, n := range nodes.Nodes {
+		marked1(t, c)
+		rdb := redis.NewClient(&redis.Options{Addr: n.Addr(), Password: "hunter2"})
+		if err := rdb.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		rdb.Close()
+		eventually(t, 10*time.Second, "writes are refused", func() bool { return errors.Is(c.Client().Set(context.Background(), "a", 1, 0).Err(), ErrBehind) })
+		if had, err := looker.AcceptPrimary(t.Context()); err != nil || !had {
+			t.Fatal(had, err)
+		}
+		wantWritten(t, c)
+	}
 }

@@ -30,14 +30,31 @@ type Config struct {
 	Server string
 	// LoadWait is how long a Redis that is still reading its data is waited for; 0 is one minute.
 	LoadWait time.Duration
+	Guard    Guard
 	Logger   *slog.Logger
 }
+
+// Guard says how a process keeps from writing to a primary that lacks what was
+// written before.
+type Guard int
+
+const (
+	// GuardStart refuses a Redis where another process has raised the alarm: for
+	// a process that lives shortly.
+	GuardStart Guard = iota
+	// GuardAlways also watches the primary, leaves marks there, and raises the alarm.
+	GuardAlways
+	// GuardNone is for whoever looks into the alarm.
+	GuardNone
+)
 
 // Conn is the Redis of this process. Safe for concurrent use.
 type Conn struct {
 	target   target
 	embedded *embedded // nil unless the URL says embedded
 	loadWait time.Duration
+	guard    Guard
+	watch    *watcher // nil unless the guard is GuardAlways
 	log      *slog.Logger
 	client   redis.UniversalClient
 
@@ -57,7 +74,7 @@ func New(cfg Config) (*Conn, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Conn{target: t, loadWait: cfg.LoadWait, log: log}
+	c := &Conn{target: t, loadWait: cfg.LoadWait, guard: cfg.Guard, log: log}
 	if c.loadWait <= 0 {
 		c.loadWait = time.Minute
 	}
@@ -67,7 +84,10 @@ func New(cfg Config) (*Conn, error) {
 		}
 	}
 	redis.SetLogger(clientLog{log})
-	c.client = c.newClient(false)
+	if c.guard == GuardAlways {
+		c.watch = newWatcher(t.kind, c.memory, log)
+	}
+	c.client = c.newClient()
 	return c, nil
 }
 
@@ -109,6 +129,7 @@ func (c *Conn) Start(ctx context.Context) error {
 		return err
 	}
 	c.started = true
+	c.keepWatch(ctx)
 	return nil
 }
 
@@ -117,7 +138,7 @@ func (c *Conn) Client() redis.UniversalClient { return c.client }
 
 // NewClient makes a client with the same options and a pool of its own, a
 // *redis.Client or a *redis.ClusterClient. The caller closes it.
-func (c *Conn) NewClient() redis.UniversalClient { return c.newClient(false) }
+func (c *Conn) NewClient() redis.UniversalClient { return c.newClient() }
 
 // Mode is "embedded redis-server", "embedded miniredis", "embedded" (before
 // Start), "single", "sentinel" or "cluster".
@@ -148,6 +169,9 @@ func (c *Conn) Close() error {
 		return nil
 	}
 	c.closed = true
+	if c.watch != nil {
+		c.watch.end()
+	}
 	err := c.client.Close()
 	if c.embedded != nil {
 		c.embedded.close()

@@ -41,4 +41,25 @@
 // Each new connection asks its server for its role and is dropped when that is
 // a replica: after a failover a client cannot settle on the old primary, which
 // cuts all its connections when it is demoted.
+//
+// # The guard
+//
+// No process writes to a replica, or to a primary that lacks what was written
+// before. A process that lives long ([GuardAlways]) looks twice a second who
+// answers and leaves a mark there, a number that grows; a server that it has
+// not met is looked at before anything else goes over the new connection.
+//
+//	           mark found            mark missing: alarm
+//	met ────────────────────▶ written ─────────────────▶ refused
+//	                              ▲                         │
+//	                              └── mark found again, ────┘
+//	                                  or a person accepts
+//
+// The alarm is a key there (the one thing that is written), so every other
+// process refuses too, and a new one does not start. Refused writes fail at once
+// with a [RefusedError]; reads go on, after ten seconds without any connection
+// in which writes that were under way give up. A loss that is shorter than the
+// time since the last mark of every process, half a second, is not seen. On a
+// Cluster new connections are not looked at, so a write may reach a shard within that half second.
+// Data that an embedded miniredis held is not missed: it is known to live and die with its process.
 package redisconn

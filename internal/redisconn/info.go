@@ -32,24 +32,21 @@ func (c *Conn) Info(ctx context.Context) (Info, error) {
 }
 
 func (c *Conn) info(ctx context.Context, rdb redis.UniversalClient) (Info, error) {
-	if c.embedded != nil {
-		if rec := c.embedded.record(); rec.Server == miniredisServer {
-			return Info{Server: miniredisServer, RunID: rec.RunID, Role: "primary"}, nil
-		}
+	if info, ok := c.memory(); ok {
+		return info, nil
 	}
+	return infoOf(ctx, rdb)
+}
+
+// infoOf asks the server, or each primary of a Cluster.
+func infoOf(ctx context.Context, rdb redis.UniversalClient) (Info, error) {
 	var mu sync.Mutex
 	var all []Info
 	err := eachPrimary(ctx, rdb, func(ctx context.Context, node redis.Cmdable) error {
-		var texts [3]*redis.StringCmd
-		if _, err := node.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, section := range []string{"server", "replication", "memory"} {
-				texts[i] = p.Info(ctx, section)
-			}
-			return nil
-		}); err != nil {
+		one, err := oneInfo(ctx, node)
+		if err != nil {
 			return err
 		}
-		one := readInfo(texts[0].Val() + texts[1].Val() + texts[2].Val())
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, one)
@@ -59,6 +56,24 @@ func (c *Conn) info(ctx context.Context, rdb redis.UniversalClient) (Info, error
 		return Info{}, fmt.Errorf("redis: info: %w", err)
 	}
 	return oldest(all), nil
+}
+
+// pipelined is a client, a node, or one connection.
+type pipelined interface {
+	Pipelined(ctx context.Context, f func(redis.Pipeliner) error) ([]redis.Cmder, error)
+}
+
+func oneInfo(ctx context.Context, node pipelined) (Info, error) {
+	var texts [3]*redis.StringCmd
+	if _, err := node.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, section := range []string{"server", "replication", "memory"} {
+			texts[i] = p.Info(ctx, section)
+		}
+		return nil
+	}); err != nil {
+		return Info{}, err
+	}
+	return readInfo(texts[0].Val() + texts[1].Val() + texts[2].Val()), nil
 }
 
 // readInfo reads INFO's sections server, replication and memory.

@@ -31,16 +31,17 @@ type needs struct {
 	Quotas     *quota.Limiter
 	Leases     *quota.Leases `optional:"true"`
 	Pools      *allocation.Pools
-	Schedules  Schedules  `optional:"true"`
-	Forecast   Forecaster `optional:"true"`
-	Ready      Readiness  `optional:"true"`
+	Schedules  Schedules            `optional:"true"`
+	Forecast   Forecaster           `optional:"true"`
+	Ready      Readiness            `optional:"true"`
+	Identity   func() RedisIdentity `optional:"true"`
 	Log        *slog.Logger
 }
 
 func provide(n needs) (*Server, error) {
 	s, err := New(n.Config, Parts{
 		Redis: n.Redis, Asynq: n.Asynq, Jobs: n.Jobs, Feeds: n.Feeds, Quotas: n.Quotas, Leases: n.Leases, Pools: n.Pools,
-		Schedules: n.Schedules, Forecast: n.Forecast, Ready: n.Ready, Log: n.Log,
+		Schedules: n.Schedules, Forecast: n.Forecast, Ready: n.Ready, Identity: n.Identity, Log: n.Log,
 	})
 	if err != nil {
 		return nil, err

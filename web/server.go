@@ -35,9 +35,10 @@ type Parts struct {
 	Quotas    *quota.Limiter
 	Leases    *quota.Leases // nil: who runs is not shown
 	Pools     *allocation.Pools
-	Schedules Schedules  // nil: there are none to show
-	Forecast  Forecaster // nil: nothing is known of what is to come
-	Ready     Readiness  // nil: always
+	Schedules Schedules            // nil: there are none to show
+	Forecast  Forecaster           // nil: nothing is known of what is to come
+	Ready     Readiness            // nil: always
+	Identity  func() RedisIdentity // nil: it is not known which Redis this is
 	Log       *slog.Logger
 }
 

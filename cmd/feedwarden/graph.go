@@ -13,6 +13,7 @@ import (
 
 	"feedwarden/allocation"
 	"feedwarden/internal/redisconn"
+	"feedwarden/internal/roster"
 	"feedwarden/jobs"
 	"feedwarden/quota"
 	"feedwarden/scheduler"
@@ -39,13 +40,14 @@ func base(s settings, log *slog.Logger) fx.Option {
 
 // graph is a process that runs roles.
 func graph(s settings, log *slog.Logger, r roles) fx.Option {
+	s.redis.Guard = redisconn.GuardAlways
 	opts := []fx.Option{
 		base(s, log),
 		fx.StartTimeout(90 * time.Second),
 		fx.StopTimeout(jobs.StopTimeout(s.jobs)),
 		scheduler.Module,
 		upkeep,
-		fx.Provide(newSchedules, enqueuer),
+		fx.Provide(newSchedules, enqueuer, newBeacon, func() roles { return r }),
 	}
 	// One Invoke: what runs. Its order is that of the start; the stop is the other way round.
 	var run any
@@ -58,18 +60,18 @@ func graph(s settings, log *slog.Logger, r roles) fx.Option {
 			func(f *forecaster) web.Forecaster { return f },
 		))
 	}
-	if r.web && r.worker {
-		opts = append(opts, fx.Provide(func(w *jobs.Worker) web.Readiness { return w.Ready }))
+	if r.web {
+		opts = append(opts, fx.Provide(readiness, identity))
 	}
 	switch r {
 	case allRoles:
-		run = func(*asker, *jobs.Worker, *jobs.Keeper, *scheduler.Runner, *web.Server, *reloader) {}
+		run = func(*asker, *jobs.Worker, *jobs.Keeper, *scheduler.Runner, *web.Server, *reloader, *roster.Beacon) {}
 	case roles{web: true}:
-		run = func(*web.Server, *reloader) {}
+		run = func(*web.Server, *reloader, *roster.Beacon) {}
 	case roles{worker: true}:
-		run = func(*asker, *jobs.Worker, *jobs.Keeper, *reloader) {}
+		run = func(*asker, *jobs.Worker, *jobs.Keeper, *reloader, *roster.Beacon) {}
 	case roles{scheduler: true}:
-		run = func(*asker, *scheduler.Runner, *reloader) {}
+		run = func(*asker, *scheduler.Runner, *reloader, *roster.Beacon) {}
 	default:
 		return fx.Error(fmt.Errorf("no such roles: %+v", r))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"feedwarden/allocation"
 	"feedwarden/internal/config"
+	"feedwarden/internal/roster"
 	"feedwarden/jobs"
 	"feedwarden/jobs/probe"
 	"feedwarden/quota"
@@ -105,10 +106,11 @@ type reloader struct {
 	jobs     *jobs.Client
 	schedule *scheduler.Dispatcher
 	forecast *forecaster
+	beacon   *roster.Beacon
 }
 
-func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, p *allocation.Pools, l *lists, w *probe.Lists, c *jobs.Catalog, j *jobs.Client, d *scheduler.Dispatcher, f *forecaster, log *slog.Logger) *reloader {
-	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, pools: p, lists: l, webLists: w, catalog: c, jobs: j, schedule: d, forecast: f}
+func newReloader(lc fx.Lifecycle, s settings, q *quota.Limiter, p *allocation.Pools, l *lists, w *probe.Lists, c *jobs.Catalog, j *jobs.Client, d *scheduler.Dispatcher, f *forecaster, b *roster.Beacon, log *slog.Logger) *reloader {
+	r := &reloader{watch: s.watch, running: s, now: s, log: log, quotas: q, pools: p, lists: l, webLists: w, catalog: c, jobs: j, schedule: d, forecast: f, beacon: b}
 	if r.watch == nil {
 		return r
 	}
@@ -172,6 +174,7 @@ func (r *reloader) take(ctx context.Context, s settings, log *slog.Logger) error
 	q := compare(r.now.quotas, s.quotas, func(q quota.Config) string { return q.Name })
 	p := compare(r.now.pools, s.pools, func(p allocation.Config) string { return p.Name })
 	r.now = s
+	r.beacon.SetConfig(s.digest())
 	if p != (change{}) {
 		for _, pool := range r.pools.Names() {
 			fitPool(ctx, r.pools, pool, log)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"feedwarden/allocation"
@@ -28,8 +29,9 @@ type settings struct {
 	fetch   fetch.Config
 	entries []scheduler.Entry
 	web     web.Config
-	plan    plan.Config // what the schedules ask of the quotas
-	watch   *watch      // for changes of the file; nil: none are taken up
+	plan    plan.Config   // what the schedules ask of the quotas
+	digest  func() string // of the config
+	watch   *watch        // for changes of the file; nil: none are taken up
 }
 
 func translate(f *config.File) settings {
@@ -46,7 +48,8 @@ func translate(f *config.File) settings {
 			UserAgent: f.Fetch.UserAgent, Timeout: f.Fetch.Timeout, HeaderTimeout: f.Fetch.Timeout, MaxBody: f.Fetch.MaxBody,
 			AllowPrivate: f.Fetch.AllowPrivate, AllowHosts: f.Fetch.AllowHosts,
 		},
-		web: webConfig(f),
+		web:    webConfig(f),
+		digest: sync.OnceValue(func() string { return digest(f) }),
 	}
 }
 

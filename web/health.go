@@ -34,5 +34,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, problem(http.StatusServiceUnavailable, "not-ready", why).after(redisRetry))
 		return
 	}
-	s.answer(w, r, http.StatusOK, map[string]string{"status": "ready"})
+	answer := map[string]string{"status": "ready"}
+	if s.p.Identity != nil {
+		id := s.p.Identity()
+		answer["redis_run_id"], answer["redis_role"] = id.RunID, id.Role
+	}
+	s.answer(w, r, http.StatusOK, answer)
 }

@@ -20,11 +20,11 @@ const metricsAge = 2 * time.Second
 
 // newMetrics is the handler of /metrics, with a registry of its own. What comes
 // from Redis is the same on every web server: take it from one of them, or with max().
-func newMetrics(shots *snapshots, version string) (http.Handler, error) {
+func newMetrics(shots *snapshots, version string, redis func() RedisIdentity) (http.Handler, error) {
 	reg := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&collector{shots: shots, version: version},
+		&collector{shots: shots, version: version, redis: redis},
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("web: metrics: %w", err)
@@ -38,6 +38,7 @@ func newMetrics(shots *snapshots, version string) (http.Handler, error) {
 type collector struct {
 	shots   *snapshots
 	version string
+	redis   func() RedisIdentity // nil: it is not known
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -48,6 +49,11 @@ var (
 	buildInfo = desc("build_info", "The version that runs; always 1.", "version", "goversion")
 	redisUp   = desc("redis_up", "1 when Redis answered the last reading, else 0. All that follows is absent while it is 0.")
 	unread    = desc("unread_parts", "Parts of the last reading that failed; the log says which.")
+
+	redisInfo    = desc("redis_info", "The Redis that this process works with; always 1.", "mode", "server", "version", "run_id", "role")
+	redisChanges = desc("redis_primary_changes_total", "How often the primary's run ID has changed since this process began.")
+	redisRefused = desc("redis_writes_refused", "1 while this process writes nothing to Redis, since it is a replica or lacks what was written before, else 0.")
+	processes    = desc("processes", "Processes that run, by role; one with several roles counts in each.", "role")
 
 	feedAge     = desc("feed_age_seconds", "Time since a feed's newest version was fetched or confirmed. Absent while it has none.", "feed")
 	feedTTL     = desc("feed_ttl_seconds", "The age up to which a feed is fresh; 0 is for ever.", "feed")
@@ -84,9 +90,11 @@ var (
 
 	poolEndpoints = desc("pool_endpoints", "Endpoints of a pool by state; their sum is all of them.", "pool", "state")
 
-	scheduleLateness = desc("schedule_lateness_seconds", "How late a schedule's last tick became a job.", "schedule")
-	scheduleOverdue  = desc("schedule_overdue_seconds", "How long a schedule's oldest tick has waited to become a job; 0 when none waits.", "schedule")
+	scheduleLateness = desc("schedule_lateness_seconds", "How late a schedule's last tick became a job. Absent while none has.", "schedule")
+	scheduleOverdue      = desc("schedule_overdue_seconds", "How long a schedule's oldest tick has waited to become a job; 0 while none waits.", "schedule")
+	scheduleNext     = desc("schedule_next_fire_timestamp_seconds", "When a schedule's next tick is due, jitter and phase included. Absent in a pause without end.", "schedule")
 	schedulePaused   = desc("schedule_paused", "1 while a schedule is paused, else 0.", "schedule")
+	scheduleTicks    = desc("schedule_ticks_total", "Ticks of a schedule, by what became of them: dispatched, skipped, missed.", "schedule", "outcome")
 
 	queueJobs = desc("queue_jobs", "Jobs in a queue, by asynq's state; a snoozed job is in retry.", "queue", "state")
 	jobEvents = desc("job_events_total", "What has happened to jobs: how they ended, snoozes, retries, what was recovered and set aside.", "event")
@@ -104,7 +112,8 @@ var allMetrics = []*prometheus.Desc{
 	sinkDeliveries, sinkFailures, sinkLost, sinkFailing, sinkBehind,
 	quotaLimit, quotaUsed, quotaRemaining, quotaReserve, quotaWaiting, quotaLongest, quotaBlocked, quotaGrants, quotaRefusals, quotaRefunds,
 	quotaUnits, quotaBack, quotaBlocks, quotaRelease, quotaSnoozes, quotaLateness, quotaRunning, quotaAtMost, quotaRunWaits,
-	poolEndpoints, scheduleLateness, scheduleOverdue, schedulePaused, queueJobs, jobEvents,
+	poolEndpoints, queueJobs, jobEvents,
+	redisInfo, redisChanges, redisRefused, processes, scheduleLateness, scheduleOverdue, scheduleNext, schedulePaused, scheduleTicks,
 }
 
 // Describe names every metric that there can be.
@@ -123,6 +132,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 	}
 	gauge(buildInfo, 1, c.version, runtime.Version())
+	if c.redis != nil {
+		id := c.redis()
+		gauge(redisInfo, 1, id.Mode, id.Server, id.Version, id.RunID, id.Role)
+		counter(redisChanges, id.Changes)
+		gauge(redisRefused, oneIf(id.Refused != ""))
+	}
 	s, err := c.shots.all.get(context.Background(), metricsAge)
 	if err != nil || s.RedisErr != nil {
 		gauge(redisUp, 0)
@@ -150,9 +165,6 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			gauge(poolEndpoints, float64(p.View.Candidates), p.Name, "candidate")
 		}
 	}
-	for _, v := range s.Schedules {
-		collectSchedule(gauge, v, s.At)
-	}
 	for _, q := range s.Queues {
 		if q.Err == nil {
 			gauge(queueJobs, float64(q.View.Pending), q.Name, "pending")
@@ -161,6 +173,20 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			gauge(queueJobs, float64(q.View.Retry), q.Name, "retry")
 			gauge(queueJobs, float64(q.View.Archived), q.Name, "archived")
 			gauge(queueJobs, float64(q.View.Completed), q.Name, "completed")
+		}
+	}
+	for _, v := range s.Schedules {
+		collectSchedule(gauge, counter, v, s.At)
+	}
+	if s.ProcessesErr == nil {
+		count := map[string]int{}
+		for _, p := range s.Processes {
+			for _, role := range p.Roles {
+				count[role]++
+			}
+		}
+		for _, role := range []string{"web", "scheduler", "worker"} {
+			gauge(processes, float64(count[role]), role)
 		}
 	}
 	if s.CountersErr == nil {
@@ -187,16 +213,6 @@ func collectFeed(gauge gaugeFunc, f FeedView) {
 		gauge(feedState, oneIf(f.State == state), f.Name, state)
 	}
 	gauge(feedFailing, oneIf(f.LastError != ""), f.Name)
-}
-
-func collectSchedule(gauge gaugeFunc, v ScheduleView, now time.Time) {
-	gauge(scheduleLateness, float64(v.LatenessMS)/1000, v.Name)
-	gauge(schedulePaused, oneIf(v.State == "paused"), v.Name)
-	overdue := 0.0
-	if v.DueAt != nil {
-		overdue = max(now.Sub(*v.DueAt).Seconds(), 0)
-	}
-	gauge(scheduleOverdue, overdue, v.Name)
 }
 
 func collectQuota(gauge gaugeFunc, counter counterFunc, q Quota) {
@@ -231,6 +247,24 @@ func collectQuota(gauge gaugeFunc, counter counterFunc, q Quota) {
 			gauge(quotaAtMost, float64(*r.Limit), q.Name)
 		}
 	}
+}
+
+func collectSchedule(gauge gaugeFunc, counter counterFunc, v ScheduleView, now time.Time) {
+	due := time.Duration(0)
+	if v.DueAt != nil {
+		due = max(now.Sub(*v.DueAt), 0)
+	}
+	gauge(scheduleOverdue, due.Seconds(), v.Name)
+	if v.LastAt != nil {
+		gauge(scheduleLateness, float64(v.LatenessMS)/1000, v.Name)
+	}
+	if v.NextFireAt != nil {
+		gauge(scheduleNext, float64(v.NextFireAt.UnixMilli())/1000, v.Name)
+	}
+	gauge(schedulePaused, oneIf(v.State == "paused"), v.Name)
+	counter(scheduleTicks, v.Dispatched, v.Name, "dispatched")
+	counter(scheduleTicks, v.Skipped, v.Name, "skipped")
+	counter(scheduleTicks, v.Missed, v.Name, "missed")
 }
 
 func constHistogram(d *prometheus.Desc, h Histogram, labels ...string) prometheus.Metric {

@@ -121,6 +121,8 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusNotFound, "unknown-pool", "no pool of that name in the config")
 	case errors.Is(err, ErrUnknownSchedule):
 		return problem(http.StatusNotFound, "unknown-schedule", "no schedule of that name in the config")
+	case readOnly(err):
+		return problem(http.StatusServiceUnavailable, "writes-refused", "nothing is written to Redis for now; /readyz says why").after(redisRetry)
 	case redisAway(err):
 		return problem(http.StatusServiceUnavailable, "redis-away", "Redis does not answer").after(redisRetry)
 	}
@@ -135,6 +137,12 @@ func redisAway(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) ||
 		redis.IsLoadingError(err) || redis.IsClusterDownError(err) || redis.IsMasterDownError(err) ||
 		redis.IsReadOnlyError(err) || redis.IsTryAgainError(err)
+}
+
+// readOnly says that this process keeps from writing to its Redis.
+func readOnly(err error) bool {
+	var refusal interface{ WritesRefused() bool }
+	return errors.As(err, &refusal) && refusal.WritesRefused()
 }
 
 // ceilMillis and ceilSeconds round a wait up: who comes back then is not early.

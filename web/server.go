@@ -115,7 +115,7 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 	s.copies = feed.NewCopies(p.Feeds, feed.CopiesConfig{Encode: itemsJSON, Log: p.Log})
 	s.audit = newAudit(p.Redis, p.Log)
 	s.events = newEvents(s.shots)
-	metrics, err := newMetrics(s.shots, cfg.Version)
+	metrics, err := newMetrics(s.shots, cfg.Version, p.Identity)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"feedwarden/allocation"
+	"feedwarden/internal/roster"
 	"feedwarden/jobs"
 )
 
@@ -29,6 +30,9 @@ type snapshot struct {
 
 	Schedules    []ScheduleView
 	SchedulesErr error
+
+	Processes    []roster.Process
+	ProcessesErr error
 
 	Counters    map[string]int64
 	CountersErr error
@@ -116,6 +120,7 @@ func (n *snapshots) read(ctx context.Context) (*snapshot, error) {
 	in(func() {
 		s.Queues = each([]string{jobs.QueueInteractive, jobs.QueueScheduled, jobs.QueueSinks}, n.queue)
 		s.Counters, s.CountersErr = p.Jobs.Counters(ctx)
+		s.Processes, s.ProcessesErr = roster.List(ctx, p.Redis)
 	})
 	_ = g.Wait() // nothing in it fails
 	for _, err := range s.faults() {
@@ -149,7 +154,7 @@ func (n *snapshots) queue(name string) (queueSize, error) {
 
 // faults are what could not be read.
 func (s *snapshot) faults() []error {
-	all := []error{s.FeedsErr, s.SchedulesErr, s.CountersErr}
+	all := []error{s.FeedsErr, s.SchedulesErr, s.CountersErr, s.ProcessesErr}
 	for _, q := range s.Quotas {
 		all = append(all, q.Err)
 	}

@@ -29,6 +29,9 @@ type RefusedError struct {
 func (e *RefusedError) Error() string { return "redis: nothing is written: " + e.Reason }
 func (e *RefusedError) Unwrap() error { return e.Err }
 
+// WritesRefused tells it from other errors to those who do not know this package.
+func (e *RefusedError) WritesRefused() bool { return true }
+
 const acceptAdvice = "bring back a server that has it, or, if the loss is to be borne, run feedwarden doctor --accept-primary"
 
 // behind says what a primary lacks. lost is how much of its last writes the

@@ -31,6 +31,7 @@ type CLI struct {
 	Proxies   proxiesCmd   `cmd:"" group:"Look and act:" help:"List, import, check, take, report, quarantine proxies."`
 	Schedules schedulesCmd `cmd:"" group:"Look and act:" help:"List, pause, trigger schedules; the next instants of an expression."`
 
+	Doctor     doctorCmd     `cmd:"" group:"Other:" help:"Check the running world: Redis, processes, queues, quotas, pools, schedules, feeds; each finding with what to do."`
 	Version    versionCmd    `cmd:"" group:"Other:" help:"Print the version."`
 	Completion completionCmd `cmd:"" group:"Other:" help:"Print a completion script for bash, zsh or fish."`
 }
@@ -61,24 +62,3 @@ func waitFlag(args []string) []string {
 }
 
 const defaultWait = "5m"
-
-// notBuilt names the documented command that args call and that this version
-// does not have, or "".
-func notBuilt(args []string) string {
-	var words []string
-	for i := 0; i < len(args); i++ {
-		switch {
-		case args[i] == "--config":
-			i++
-		case !strings.HasPrefix(args[i], "-"):
-			words = append(words, args[i])
-		}
-	}
-	call := strings.Join(words[:min(len(words), 2)], " ")
-	for _, c := range []string{"doctor"} {
-		if call == c || (!strings.Contains(c, " ") && strings.HasPrefix(call+" ", c+" ")) {
-			return c
-		}
-	}
-	return ""
-}

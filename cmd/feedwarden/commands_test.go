@@ -332,15 +332,6 @@ func TestCheckReadsTheRedisURL(t *testing.T) {
 	}
 }
 
-func TestCommandsThatAreNotBuiltSaySo(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"doctor"}} {
-		if _, errOut, code := command(t, "", args...); code != exitUsage || !contains(errOut, "not built yet") {
-			t.Errorf("%v: exit %d %s", args, code, errOut)
-		}
-	}
-}
-
 func TestHostIsClosedAndOpenedByHandForFeedsWithoutAQuota(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, demo.Options{})

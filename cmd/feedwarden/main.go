@@ -43,10 +43,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		return exitFailed
 	}
 	env.model = parser.Model
-	if name := notBuilt(args); name != "" {
-		fmt.Fprintf(errOut, "feedwarden: %s is not built yet\n", name)
-		return exitUsage
-	}
 	args = waitFlag(args)
 	switch {
 	case len(args) == 0, len(args) == 1 && args[0] == "help":

@@ -35,12 +35,15 @@ type session struct {
 }
 
 // with opens a session for f. A command's own log is quiet: warnings and worse.
-func (e *env) with(f func(*session) error) error {
+func (e *env) with(f func(*session) error) error { return e.guarded(redisconn.GuardStart, f) }
+
+func (e *env) guarded(guard redisconn.Guard, f func(*session) error) error {
 	file, err := e.load()
 	if err != nil {
 		return err
 	}
 	s := &session{env: e, ctx: e.ctx, settings: translate(file)}
+	s.settings.redis.Guard = guard
 	log := quieter(e.log)
 	app := fx.New(
 		base(s.settings, log),

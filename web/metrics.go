@@ -91,7 +91,7 @@ var (
 	poolEndpoints = desc("pool_endpoints", "Endpoints of a pool by state; their sum is all of them.", "pool", "state")
 
 	scheduleLateness = desc("schedule_lateness_seconds", "How late a schedule's last tick became a job. Absent while none has.", "schedule")
-	scheduleOverdue      = desc("schedule_overdue_seconds", "How long a schedule's oldest tick has waited to become a job; 0 while none waits.", "schedule")
+	scheduleOverdue  = desc("schedule_overdue_seconds", "How long a schedule's oldest tick has waited to become a job; 0 while none waits.", "schedule")
 	scheduleNext     = desc("schedule_next_fire_timestamp_seconds", "When a schedule's next tick is due, jitter and phase included. Absent in a pause without end.", "schedule")
 	schedulePaused   = desc("schedule_paused", "1 while a schedule is paused, else 0.", "schedule")
 	scheduleTicks    = desc("schedule_ticks_total", "Ticks of a schedule, by what became of them: dispatched, skipped, missed.", "schedule", "outcome")

@@ -195,6 +195,9 @@ func (c *Client) check(s *Spec) (Feed, error) {
 	if err != nil {
 		return f, err
 	}
+	if f.Pushed() {
+		return f, &SpecError{fmt.Sprintf("feed %s is filled by scripts, and never fetched: put content into it (feedwarden feeds put %s)", f.Name, f.Name)}
+	}
 	switch s.Priority {
 	case "":
 		s.Priority = Interactive

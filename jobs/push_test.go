@@ -20,6 +20,14 @@ func TestReadersOfAPushFeedWaitForItsContent(t *testing.T) {
 	if _, err := w.client.Read(t.Context(), "news", nil, 0); !errors.As(err, &nr) || nr.Reason != nothingPushed {
 		t.Errorf("%v", err)
 	}
+	if _, err := w.client.Read(t.Context(), "news", nil, 10*time.Millisecond); !errors.As(err, &nr) || !strings.HasSuffix(nr.Reason, nothingPushed) {
+		t.Errorf("after a wait: %v", err)
+	}
+	// Nor does anybody else make a job of it.
+	var wrong *SpecError
+	if _, err := w.client.Enqueue(t.Context(), Spec{Feed: "news"}); !errors.As(err, &wrong) || !strings.Contains(wrong.Problem, "feeds put news") {
+		t.Errorf("a job that can only fail: %v", err)
+	}
 	done := make(chan error, 1)
 	go func() {
 		r, err := w.client.Read(t.Context(), "news", nil, 20*time.Second)

@@ -99,6 +99,9 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 		return notReady(pause, "its last fetch failed: "+h.LastError)
 	}
 	if wait > 0 {
+		if bare := notReady; f.Pushed() {
+			notReady = func(after time.Duration, reason string) error { return bare(after, reason+": "+nothingPushed) }
+		}
 		return c.vigils.wait(ctx, key, wait, notReady, func(ctx context.Context) error { return c.watch(ctx, f, key, params) })
 	}
 	if f.Pushed() {
@@ -114,7 +117,7 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 	return notReady(2*time.Second, "its first fetch is under way")
 }
 
-const nothingPushed = "it is filled by scripts, and none has put anything into it yet"
+const nothingPushed = "it is filled by scripts (feedwarden feeds put, or PUT), and none has put anything into it yet"
 
 // notReadyFor makes the error of one feed's readers.
 func notReadyFor(name string) func(time.Duration, string) error {

@@ -39,6 +39,7 @@ type progress struct {
 	BeganUS int64         `json:"began_us"`
 	Via     []string      `json:"via"`
 	TookMS  int64         `json:"took_ms"`
+	Asked   string        `json:"asked"` // the source's fingerprint
 
 	etag, modified string
 	notModified    bool
@@ -47,7 +48,7 @@ type progress struct {
 // travel is the road of one job: every page is charged, takes an endpoint and
 // is fetched; what they brought is stored.
 func (h *Handler) travel(ctx context.Context, r *run, f Feed, src source.Source, log *slog.Logger) (Result, error) {
-	prog, err := h.resume(ctx, r)
+	prog, err := h.resume(ctx, r, f.Source.Fingerprint())
 	if err != nil {
 		return Result{}, err
 	}
@@ -77,7 +78,8 @@ func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, p
 	}
 	// Validators belong to one answer: of several pages each could change alone.
 	single := !f.Source.Paged()
-	conditional := single && (r.Head.ETag != "" || r.Head.LastModified != "")
+	// Nor do they speak for a feed that was asked or read otherwise: its config has changed.
+	conditional := single && r.Head.Asked == prog.Asked && (r.Head.ETag != "" || r.Head.LastModified != "")
 	if conditional {
 		validate(&req, r.Head)
 	}
@@ -286,9 +288,10 @@ func (h *Handler) unsend(ctx context.Context, r *run, log *slog.Logger) {
 }
 
 // resume gives back the pages that the job had read before it slept.
-func (h *Handler) resume(ctx context.Context, r *run) (*progress, error) {
+func (h *Handler) resume(ctx context.Context, r *run, asked string) (*progress, error) {
+	anew := &progress{Asked: asked}
 	if r.Sent == 0 {
-		return &progress{}, nil
+		return anew, nil
 	}
 	data, err := h.store.Partial(ctx, r.Key, r.chargeAs)
 	if err != nil {
@@ -296,12 +299,12 @@ func (h *Handler) resume(ctx context.Context, r *run) (*progress, error) {
 	}
 	var p progress
 	if data == nil {
-		return &p, nil
+		return anew, nil
 	}
 	r.resumed = true
-	if err := json.Unmarshal(data, &p); err != nil || p.Schema != progressSchema {
-		// Another binary wrote it; the pages are fetched again.
-		return &progress{}, nil //nolint:nilerr // said above
+	if err := json.Unmarshal(data, &p); err != nil || p.Schema != progressSchema || p.Asked != asked {
+		// Another binary wrote it, or the config has changed; the pages are fetched again.
+		return anew, nil //nolint:nilerr // said above
 	}
 	return &p, nil
 }
@@ -342,7 +345,7 @@ func (h *Handler) deposit(ctx context.Context, r *run, f Feed, p *progress, log 
 			return Result{}, empty
 		}
 		st, err = h.store.Put(ctx, r.Head, began, now, feed.Content{
-			Items: p.Items, Raw: p.Raw, ContentType: p.Type, Lossy: p.Lossy, ETag: p.etag, LastModified: p.modified, Job: r.ID,
+			Items: p.Items, Raw: p.Raw, ContentType: p.Type, Lossy: p.Lossy, ETag: p.etag, LastModified: p.modified, Asked: p.Asked, Job: r.ID,
 		}, f.History)
 		res.What = "unchanged"
 		if st.New {

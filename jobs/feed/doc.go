@@ -3,7 +3,7 @@
 //
 // Redis is authoritative. A feed's keys share one hash tag:
 //
-//	fw:{feed:KEY}:head      hash: the newest version's number, times, hash, validators; the last error
+//	fw:{feed:KEY}:head      hash: the newest version's number, times, hash, validators and what they are for; the last error
 //	fw:{feed:KEY}:data      hash: meta:N, items:N, raw:N of the versions kept
 //	fw:{feed:KEY}:refresh   string: the job that refreshes this feed for readers; ends by itself
 //	fw:{feed:KEY}:partial:JOB string: pages that a job has read before it stopped; ends by itself

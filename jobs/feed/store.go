@@ -105,7 +105,7 @@ func ParseHead(key string, m map[string]string) Head {
 	items, _ := strconv.Atoi(m["items"])
 	return Head{
 		Key: key, Version: version, Items: items, StoredAt: ms("stored_ms"), FetchedAt: ms("fetched_ms"), Hash: m["hash"],
-		ETag: m["etag"], LastModified: m["last_modified"], LastError: m["last_error"], LastErrorAt: ms("last_error_ms"),
+		ETag: m["etag"], LastModified: m["last_modified"], Asked: m["asked"], LastError: m["last_error"], LastErrorAt: ms("last_error_ms"),
 	}
 }
 
@@ -216,7 +216,7 @@ func (s *Store) store(ctx context.Context, head Head, began, now time.Time, hash
 		life = paramLife
 	}
 	reply, err := s.desk.Run(ctx, storeScript, []string{headKey(key), dataKey(key)},
-		eventChannel(key), began.UnixMicro(), now.UnixMilli(), hash, v.items, v.raw, v.meta, max(keep, 1), c.ETag, c.LastModified, life.Milliseconds(), len(c.Items), head.Version).Int64Slice()
+		eventChannel(key), began.UnixMicro(), now.UnixMilli(), hash, v.items, v.raw, v.meta, max(keep, 1), c.ETag, c.LastModified, life.Milliseconds(), len(c.Items), head.Version, c.Asked).Int64Slice()
 	if err != nil {
 		return Stored{}, fmt.Errorf("feed: store %q: %w", key, err)
 	}

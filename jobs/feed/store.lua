@@ -10,6 +10,7 @@
 -- ARGV[9] ETag          ARGV[10] Last-Modified
 -- ARGV[11] life of the keys in ms, 0 = no end   ARGV[12] number of items
 -- ARGV[13] the newest version as the caller knew it: first_seen was carried over from that one
+-- ARGV[14] what was asked and how it was read: the validators are for that alone
 --
 -- Reply {version, what}: what = 1 new version, 0 renewed, -1 an older fetch: nothing changed,
 -- -2 the newest version is another than ARGV[13]: nothing changed, read it and ask again.
@@ -23,7 +24,7 @@ end
 -- A version whose content is gone (it ended before its head) is none: it is stored anew, and asked for whole.
 if version > 0 and redis.call('HEXISTS', KEYS[2], 'meta:' .. string.format('%d', version)) == 0 then
   head[3] = false
-  redis.call('HDEL', KEYS[1], 'hash', 'etag', 'last_modified')
+  redis.call('HDEL', KEYS[1], 'hash', 'etag', 'last_modified', 'asked')
   if ARGV[4] == '' then return {version, -1} end
 end
 local what = 0
@@ -48,7 +49,7 @@ elseif ARGV[4] ~= head[3] or version == 0 then
 end
 redis.call('HSET', KEYS[1], 'began_us', ARGV[2], 'fetched_ms', ARGV[3])
 if ARGV[4] ~= '' then
-  redis.call('HSET', KEYS[1], 'etag', ARGV[9], 'last_modified', ARGV[10])
+  redis.call('HSET', KEYS[1], 'etag', ARGV[9], 'last_modified', ARGV[10], 'asked', ARGV[14])
 end
 redis.call('HDEL', KEYS[1], 'last_error', 'last_error_ms')
 local life = tonumber(ARGV[11])

@@ -38,6 +38,7 @@ type Content struct {
 	Lossy        bool
 	ETag         string
 	LastModified string
+	Asked        string // what was asked and how it was read, as its source tells it; the validators hold for that alone
 	Job          string
 }
 
@@ -51,6 +52,7 @@ type Head struct {
 	Hash         string
 	ETag         string
 	LastModified string
+	Asked        string // the Content's
 	LastError    string
 	LastErrorAt  time.Time
 	Refreshing   string // the job that refreshes it for readers, or ""

@@ -1,8 +1,10 @@
 package sink
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -33,7 +35,20 @@ func writeFile(template string, d Delivery) error {
 		return err
 	}
 	defer root.Close()
-	name := render(rest, d.Feed, d.Version.FetchedAt, d.Version.Version)
+	name, dated := d.names(rest)
+	if err := writeAs(root, name, f, d, false); !errors.Is(err, errTaken) {
+		return err
+	}
+	return writeAs(root, dated, f, d, true)
+}
+
+// errTaken says that a file of this name has other bytes: those of a version
+// that had the same number before Redis lost its data.
+var errTaken = errors.New("a file of another version has this name")
+
+// writeAs writes one file; errTaken where the name has other bytes and may not
+// be written over.
+func writeAs(root *os.Root, name string, f format, d Delivery, over bool) error {
 	dir := path.Dir(name)
 	part := path.Join(dir, "."+path.Base(name)+".part")
 	fresh := false
@@ -48,7 +63,11 @@ func writeFile(template string, d Delivery) error {
 		return err
 	}
 	defer out.Close()
-	if err := fill(out, f, d); err != nil {
+	err = fill(out, f, d)
+	if err == nil && !over && taken(root, name, out) {
+		err = errTaken
+	}
+	if err != nil {
 		_ = root.Remove(part)
 		return err
 	}
@@ -68,6 +87,41 @@ func fill(out *os.File, f format, d Delivery) error {
 	}
 	return out.Sync()
 }
+
+// taken says that a file stands under the name whose bytes are not those of out.
+func taken(root *os.Root, name string, out *os.File) bool {
+	there, err := root.Lstat(name)
+	if err != nil || !there.Mode().IsRegular() {
+		return false
+	}
+	mine, err := out.Stat()
+	if err != nil || mine.Size() != there.Size() {
+		return true
+	}
+	old, err := root.Open(name)
+	if err != nil {
+		return true
+	}
+	defer old.Close()
+	return !sameBytes(old, io.NewSectionReader(out, 0, mine.Size()))
+}
+
+func sameBytes(a, b io.Reader) bool {
+	const piece = 64 << 10
+	x, y := make([]byte, piece), make([]byte, piece)
+	for {
+		n, errA := io.ReadFull(a, x)
+		m, errB := io.ReadFull(b, y)
+		if n != m || !bytes.Equal(x[:n], y[:m]) {
+			return false
+		}
+		if n < piece {
+			return ended(errA) && ended(errB)
+		}
+	}
+}
+
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // openPart opens the neighbour and locks it. Between the two another delivery
 // can have renamed it: then the name stands for another file, or none.

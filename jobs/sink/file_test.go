@@ -333,7 +333,7 @@ func FuzzNoNameLeadsOut(f *testing.F) {
 	f.Add("a/../..")
 	f.Fuzz(func(t *testing.T, name string) {
 		rest := "{feed}/{date}/{version}.json"
-		got := render(rest, name, fetched, 1)
+		got := render(rest, name, fetched, "1")
 		if !filepath.IsLocal(got) || strings.Count(got, "/") != 2 && name != "" {
 			t.Errorf("%q becomes %q", name, got)
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -41,6 +42,9 @@ func parseS3(c Config) (s3Place, error) {
 	return s3Place{host: host, secure: scheme == "https", bucket: bucket, key: key}, nil
 }
 
+// fetchedAt is the metadata that tells versions of one number apart.
+const fetchedAt = "Fetched-At"
+
 // put stores a version as one object. An object appears whole or not at all.
 func (o *Outlet) put(ctx context.Context, c Config, d Delivery) error {
 	p, err := parseS3(c)
@@ -66,9 +70,15 @@ func (o *Outlet) put(ctx context.Context, c Config, d Delivery) error {
 	if err := f.write(&body, d); err != nil {
 		return err
 	}
-	key := strings.TrimPrefix(render(p.key, d.Feed, d.Version.FetchedAt, d.Version.Version), "/")
-	_, err = client.PutObject(ctx, p.bucket, key, &body, int64(body.Len()), minio.PutObjectOptions{
-		ContentType: f.mime(), UserMetadata: map[string]string{"Version-Key": url.PathEscape(d.Key())}, DisableMultipart: true,
+	key, dated := d.names(p.key)
+	fetched := d.Version.FetchedAt.UTC().Format(time.RFC3339Nano)
+	// Who may only write is not told what is there: then the plain name it is.
+	there, err := client.StatObject(ctx, p.bucket, strings.TrimPrefix(key, "/"), minio.StatObjectOptions{})
+	if of := there.UserMetadata[fetchedAt]; err == nil && of != "" && of != fetched {
+		key = dated
+	}
+	_, err = client.PutObject(ctx, p.bucket, strings.TrimPrefix(key, "/"), &body, int64(body.Len()), minio.PutObjectOptions{
+		ContentType: f.mime(), UserMetadata: map[string]string{"Version-Key": url.PathEscape(d.Key()), fetchedAt: fetched}, DisableMultipart: true,
 	})
 	if err == nil {
 		return nil

@@ -50,11 +50,17 @@ func split(text string) (fixed, rest string) {
 
 // render fills a path in. The date is that of the fetch, in UTC, so that a
 // version has the same name however late it is delivered.
-func render(text, feedName string, at time.Time, version int64) string {
-	out := strings.NewReplacer(
-		"{feed}", segment(feedName), "{date}", at.UTC().Format("2006-01-02"), "{version}", strconv.FormatInt(version, 10),
-	).Replace(text)
+func render(text, feedName string, at time.Time, version string) string {
+	out := strings.NewReplacer("{feed}", segment(feedName), "{date}", at.UTC().Format("2006-01-02"), "{version}", version).Replace(text)
 	return path.Clean(out)
+}
+
+// names are where a version goes. Numbers begin anew where Redis has lost its
+// data: when the first is taken by an earlier version of the same number, the
+// second, which has the instant of the fetch too, is the version's.
+func (d Delivery) names(text string) (plain, dated string) {
+	n, at := strconv.FormatInt(d.Version.Version, 10), d.Version.FetchedAt
+	return render(text, d.Feed, at, n), render(text, d.Feed, at, n+"-"+at.UTC().Format("20060102T150405.000000Z"))
 }
 
 // segment makes a name one segment of a path, which is neither hidden nor a

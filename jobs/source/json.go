@@ -143,6 +143,10 @@ func (j *jsonAPI) Read(resp *fetch.Response) (Answer, error) {
 			}
 		}
 	}
+	// jq gives null for a key that is not there: items that lost their IDs would all be new ones.
+	if r.read > 0 && r.nameless == r.read {
+		return Answer{}, &AnswerError{Kind: NotAFeed, Reason: fmt.Sprintf("no item has an id: map.id, %s, gives null on all %d", j.c.Map["id"], r.read)}
+	}
 	if a.Next, err = j.next(ctx, at, doc, resp, a.Items); err != nil {
 		return Answer{}, err
 	}
@@ -157,6 +161,8 @@ type jsonReading struct {
 	read   int
 	failed map[string]int // items on which an expression failed, by its name
 	why    error
+	// nameless counts items in which map.id found nothing.
+	nameless int
 }
 
 // get runs a field's expression; one that fails on an item leaves it null.
@@ -172,7 +178,9 @@ func (r *jsonReading) get(ctx context.Context, p *program, item any) any {
 
 func (r *jsonReading) item(ctx context.Context, v any) (Item, bool) {
 	it := Item{FirstSeen: r.now, Fields: map[string]any{}}
-	it.ID = scalar(r.get(ctx, r.id, v))
+	if it.ID = scalar(r.get(ctx, r.id, v)); it.ID == "" && r.c.Map["id"] != "" {
+		r.nameless++
+	}
 	it.Title = scalar(r.get(ctx, r.title, v))
 	it.URL = webLink(r.base, scalar(r.get(ctx, r.link, v)))
 	it.Published = looseInstant(r.get(ctx, r.published, v))

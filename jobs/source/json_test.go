@@ -115,6 +115,15 @@ func TestJSONAnswersThatDoNotFit(t *testing.T) {
 	if err != nil || len(a.Items) != 2 || a.Items[0].Title != "x" || a.Items[1].Title != "" {
 		t.Errorf("%v %+v", err, a.Items)
 	}
+	// One without an ID is known by what it holds; but where none has one any more, the API has changed.
+	a, err = s.Read(answerTo(t, s, Page{}, 200, []byte(`[{"id":1,"name":{"first":"x"}},{"name":{"first":"y"}}]`)))
+	if err != nil || len(a.Items) != 2 {
+		t.Errorf("%v %+v", err, a.Items)
+	}
+	_, err = s.Read(answerTo(t, s, Page{}, 200, []byte(`[{"key":1,"name":{"first":"x"}},{"key":2,"name":{"first":"y"}}]`)))
+	if e := wantAnswer(t, err, NotAFeed); !strings.Contains(e.Error(), "map.id, .id,") {
+		t.Error(e)
+	}
 	// An empty list is an answer.
 	a, err = s.Read(answerTo(t, s, Page{}, 200, []byte(`[]`)))
 	if err != nil || len(a.Items) != 0 {

@@ -77,6 +77,9 @@ func (r *feedReader) sinkURL(f *fields, key string) Value {
 	}
 	text, shown := render(n, nil)
 	if problem, want := webURL(text); problem != "" {
+		if problem == holdsUser { // a sink has no headers
+			want = map[string]string{"webhook": "want secret: beside it, which signs what is sent", "s3": "want key: and secret: beside it"}[key]
+		}
 		r.fault(n.pos, fmt.Sprintf("%s %s", f.path.key(key), problem), want)
 	}
 	return NewValue(text, hideQuery(shown))

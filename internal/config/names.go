@@ -72,6 +72,8 @@ func headerName(s string) (problem, want string) {
 	return "", ""
 }
 
+const holdsUser = "holds a user or password"
+
 // webURL checks a URL that is fetched. Its texts do not quote it.
 func webURL(s string) (problem, want string) {
 	const example = "want a URL such as https://example.org/feed.xml"
@@ -93,7 +95,7 @@ func webURL(s string) (problem, want string) {
 		return "has a scheme that is not fetched", "want it to begin with https:// or http://"
 	}
 	if u.User != nil {
-		return "holds a user or password", "want them in headers: {Authorization: \"Basic ${NAME}\"}"
+		return holdsUser, "want them in headers: {Authorization: \"Basic ${NAME}\"}"
 	}
 	if u.Hostname() == "" {
 		return "has no host", example

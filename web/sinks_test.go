@@ -56,6 +56,7 @@ func TestSinkThatFailsIsSeenInTheAPIOnItsPageAndInTheMetrics(t *testing.T) {
 	if !strings.Contains(api, `"sink":"`+hook.Name()+`"`) || !strings.Contains(api, `"last_error":"sink: webhook example.org: it answered 500"`) {
 		t.Errorf("the API: %s", api)
 	}
+	wantParts(t, page, "Where its versions go", ">stdout</th>", ">webhook</td>")
 	if !strings.Contains(page, "Its sink "+hook.Name()+" does not get every version") || !strings.Contains(page, "answered 500") {
 		t.Errorf("the page: %s", page)
 	}

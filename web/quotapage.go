@@ -127,6 +127,9 @@ func steps(h Histogram, unit string) [][2]string {
 		label := "more"
 		if b.UpTo != nil {
 			label = "up to " + short3(*b.UpTo) + unit
+			if often := []string{"never", "once", "twice"}; unit == "" && *b.UpTo < float64(len(often)) {
+				label = often[int(*b.UpTo)]
+			}
 		}
 		out = append(out, [2]string{label, grouped(n)})
 	}

@@ -58,7 +58,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 		}
 		return j, nil
 	}
-	if err := c.inspector.DeleteTask(j.Queue, j.ID); err != nil && !errors.Is(err, asynq.ErrTaskNotFound) && !errors.Is(err, asynq.ErrQueueNotFound) {
+	if err := c.deleteTask(ctx, j.Queue, j.ID); err != nil {
 		// It began in this moment: its record says cancelled, so the run does nothing.
 		c.log.Debug("a cancelled job's task stays until its run has seen the record", "job", j.ID, "error", err)
 	}
@@ -74,6 +74,26 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 	at := now.UTC()
 	j.EndedAt = &at
 	return j, nil
+}
+
+// deleteTask takes a task out of its queue. Between a run's record, which says
+// that it sleeps, and asynq's moving it to where it sleeps, it is still active
+// and cannot be deleted; left there, it would hold a place in its queue until
+// the instant that was promised to it.
+func (c *Client) deleteTask(ctx context.Context, queue, id string) error {
+	var err error
+	for range 25 {
+		err = c.inspector.DeleteTask(queue, id)
+		if err == nil || errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return err
 }
 
 // leaveLines takes a job that has ended out of every line, and wakes those who move up.

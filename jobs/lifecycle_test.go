@@ -63,6 +63,41 @@ func TestCancelledJobStaysCancelled(t *testing.T) {
 			t.Error("its task is still there")
 		}
 	})
+	t.Run("as it falls asleep, and it holds no place in its queue", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		j := w.enqueue(Spec{})
+		// Its record says that it sleeps, and asynq has not yet put it to sleep.
+		if err := w.rdb.HSet(t.Context(), recordKey(j.ID), "state", string(Snoozed), "feed", "news", "queue", j.Queue).Err(); err != nil {
+			t.Fatal(err)
+		}
+		took := make(chan struct{})
+		srv := asynq.NewServerFromRedisClient(w.rdb, asynq.Config{Concurrency: 1, Queues: map[string]int{j.Queue: 1}, LogLevel: asynq.FatalLevel,
+			RetryDelayFunc: func(int, error, *asynq.Task) time.Duration { return time.Hour }})
+		if err := srv.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+			close(took)
+			w.eventually(5*time.Second, func() string {
+				if s := w.get(j.ID).State; s != Cancelled {
+					return string(s)
+				}
+				return ""
+			})
+			return errors.New("asleep")
+		})); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(srv.Shutdown)
+		<-took
+		if _, err := w.client.Cancel(t.Context(), j.ID); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := w.rdb.ZCard(t.Context(), asynqRetry(j.Queue)).Result(); err != nil || n != 0 || w.get(j.ID).State != Cancelled {
+			t.Errorf("%d tasks, %s, %v", n, w.get(j.ID).State, err)
+		}
+		if left, err := w.client.inspector.GetTaskInfo(j.Queue, j.ID); !errors.Is(err, asynq.ErrTaskNotFound) {
+			t.Errorf("its task is still there: %+v %v", left, err)
+		}
+	})
 	t.Run("pending", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)

@@ -20,6 +20,8 @@ type Config struct {
 	Hosts []string
 	// Insecure allows an address off loopback without tokens.
 	Insecure bool
+	// TLS makes it HTTPS; the files are read anew when they change.
+	TLS TLS
 	// Version is shown on pages and in a metric.
 	Version string
 }

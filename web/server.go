@@ -74,6 +74,7 @@ type Server struct {
 	// judgePace bounds what the judge answers.
 	judgePace *rate.Limiter
 	handler   http.Handler
+	tls       *certificate // nil: plain HTTP
 
 	mu       sync.Mutex
 	http     *http.Server
@@ -100,6 +101,12 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 	}
 	cfg.Tokens = nil // from here on only their hashes are known
 	s.cfg = cfg
+	if cfg.TLS.set() {
+		var err error
+		if s.tls, err = newCertificate(cfg.TLS, s.log); err != nil {
+			return nil, err
+		}
+	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	var err error
 	if s.pages, err = loadPages(); err != nil {
@@ -147,13 +154,21 @@ func (s *Server) Start(ctx context.Context) error {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	s.log.Info("web server listens", "address", l.Addr().String(), "url", pageURL(l.Addr()), "tokens", len(s.access.keys))
+	serve := s.http.Serve
+	if s.tls != nil {
+		s.http.TLSConfig = s.tls.config()
+		server := s.http
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		if what := s.tls.outOfDate(); what != "" {
+			s.log.Warn("clients will refuse the certificate", "file", s.cfg.TLS.Cert, "because", what)
+		}
+	}
+	s.log.Info("web server listens", "address", l.Addr().String(), "url", s.pageURL(l.Addr()), "tokens", len(s.access.keys))
 	if s.access.open() && !reachedFromHere(l.Addr()) {
 		s.log.Warn("no tokens are set: anybody who reaches this address may read and act", "address", l.Addr().String())
 	}
-	server := s.http
 	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.died <- fmt.Errorf("web: serve: %w", err)
 		}
 		close(s.died)
@@ -163,7 +178,7 @@ func (s *Server) Start(ctx context.Context) error {
 
 // pageURL is where a person on this machine finds the server: one that listens
 // on every address is reached by loopback.
-func pageURL(a net.Addr) string {
+func (s *Server) pageURL(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {
 		return ""
@@ -171,7 +186,11 @@ func pageURL(a net.Addr) string {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port) + "/"
+	scheme := "http"
+	if s.tls != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port) + "/"
 }
 
 // reachedFromHere says that an address can be reached from this machine alone.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -65,6 +66,13 @@ func (a *access) cookie(r *http.Request, k key) *http.Cookie {
 func (a *access) noCookie(r *http.Request) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure where there is TLS: without it a browser would drop the cookie
 		Name: cookieName, Path: "/", MaxAge: -1,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: overTLS(r),
 	}
+}
+
+// overTLS says whether the browser's own connection is TLS: ours, or, as it says,
+// that of the proxy in front. Who says so without one keeps only his own cookie
+// from coming back.
+func overTLS(r *http.Request) bool {
+	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }

@@ -14,6 +14,17 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 // it, it runs nothing and belongs to nobody.
 const dataPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 
+// strictFor is how long a browser that came by TLS asks for nothing else. It holds
+// for this name alone: names below it, and the list that browsers ship, are for
+// the owner of the domain to decide.
+const strictFor = "max-age=15552000"
+
+// strict says whether a browser may be told so. The name of this machine is not
+// ours alone: what else runs here, on other ports, would be out of reach.
+func strict(r *http.Request) bool {
+	return r.TLS != nil && !loopback(hostName(r.Host))
+}
+
 // shield is the outermost layer: headers that every answer carries, the name
 // by which we were called, and where a browser's POST comes from.
 func (s *Server) shield(next http.Handler) http.Handler {
@@ -29,6 +40,9 @@ func (s *Server) shield(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+		if strict(r) {
+			h.Set("Strict-Transport-Security", strictFor)
+		}
 
 		defer s.survive(w, r)
 		if !s.hosts.ours(r) && !judgeIsAsked(r) {

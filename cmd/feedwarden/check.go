@@ -30,6 +30,10 @@ func (checkCmd) Run(e *env) error {
 				Problem: fmt.Sprintf("pools.%s.list cannot be read: %v", p.Name, err), Want: "want a file of one proxy a line"})
 		}
 	}
+	if err := webConfig(f).TLS.Check(); err != nil {
+		missing = append(missing, config.Fault{File: f.Path, Line: f.Web.TLS.Pos.Line, Col: f.Web.TLS.Pos.Col,
+			Problem: err.Error(), Want: "want a PEM file of the certificate and its chain, and one of its key"})
+	}
 	if len(missing) > 0 {
 		return missing
 	}

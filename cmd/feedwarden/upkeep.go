@@ -59,7 +59,7 @@ func upkeepOf(schedule string) (kind, pool string, ok bool) {
 func probeConfig(f *config.File) probe.Config {
 	c := probe.Config{Judge: f.Web.Judge, UserAgent: f.Fetch.UserAgent, Lists: map[string]probe.List{}}
 	if c.Judge == "" {
-		c.Judge, c.Own = ownJudge(f.Web.Listen), true
+		c.Judge, c.Own = ownJudge(f.Web), true
 	}
 	for _, p := range f.Pools {
 		if raw := p.ListURL.Reveal(); raw != "" {
@@ -69,10 +69,11 @@ func probeConfig(f *config.File) probe.Config {
 	return c
 }
 
-// ownJudge is the judge of a web role on this machine: "" where its port is not known.
-func ownJudge(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil || port == "0" {
+// ownJudge is the judge of a web role on this machine: "" where its port is not
+// known, or where it does TLS: its certificate is for a name, which web.judge says.
+func ownJudge(w config.WebConfig) string {
+	host, port, err := net.SplitHostPort(w.Listen)
+	if err != nil || port == "0" || w.TLS.Cert != "" {
 		return ""
 	}
 	if a, err := netip.ParseAddr(host); host == "" || err == nil && a.IsUnspecified() {

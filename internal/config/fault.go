@@ -2,15 +2,10 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
-
-// ErrNotBuilt is in every fault about a key or value that is documented but
-// that this version cannot do yet.
-var ErrNotBuilt = errors.New("not built yet")
 
 // Pos is a place in the file: both count from 1, columns in characters.
 type Pos struct{ Line, Col int }
@@ -21,7 +16,7 @@ type Fault struct {
 	Line, Col int    // 0 when it is about the whole file
 	Problem   string // what is wrong
 	Want      string // what would be right, or ""
-	Err       error  // ErrNotBuilt, or the system's error for a file that cannot be read
+	Err       error  // the system's error for a file that cannot be read
 }
 
 // String is the fault in one line, in the form that editors can jump to.

@@ -62,7 +62,7 @@ func (r *feedReader) entry(e entry, p path) {
 	t.dims = r.each(f)
 	t.kind = f.choice("source", &t.feed.Source, sourceNames()...)
 	if t.kind == nil && !f.has("source") && (e.value.kind == mapping || e.value.kind == nothing) {
-		r.fault(e.pos, fmt.Sprintf("%s has no source", p), "want source: "+strings.Join(builtWords(p.key("source"), sourceNames()), ", "))
+		r.fault(e.pos, fmt.Sprintf("%s has no source", p), "want source: "+strings.Join(sourceNames(), ", "))
 	}
 	r.source(f, t)
 	r.keeping(f, &t.feed)

@@ -11,23 +11,19 @@ import (
 	"feedwarden/internal/units"
 )
 
-// path is where a value stands: for a person (feeds.trending.ttl), and as the
-// pattern that the table of unbuilt keys uses (feeds.*.ttl).
-type path struct{ shown, pattern string }
+// path is where a value stands, for a person: feeds.trending.ttl.
+type path struct{ shown string }
 
 func (p path) String() string { return p.shown }
 
-func (p path) key(k string) path  { return p.add(k, k) }
-func (p path) name(n string) path { return p.add(clip(n), "*") }
-func (p path) index(i int) path {
-	return path{fmt.Sprintf("%s[%d]", p.shown, i), p.pattern + ".*"}
-}
+func (p path) name(n string) path { return p.key(clip(n)) }
+func (p path) index(i int) path   { return path{fmt.Sprintf("%s[%d]", p.shown, i)} }
 
-func (p path) add(shown, pattern string) path {
+func (p path) key(k string) path {
 	if p.shown == "" {
-		return path{shown, pattern}
+		return path{k}
 	}
-	return path{p.shown + "." + shown, p.pattern + "." + pattern}
+	return path{p.shown + "." + k}
 }
 
 // decoder collects faults while the sections are read.
@@ -38,7 +34,6 @@ type decoder struct {
 	cost     MethodCost
 	check    CheckSource
 	env      map[string]string // the variables that were read
-	allBuilt bool              // tests read values that are not built yet
 	faults   Faults
 	count    int // of faults, those that were not kept too
 	warnings Faults
@@ -125,7 +120,6 @@ func (f *fields) node(key string) *node {
 	if !ok {
 		return nil
 	}
-	f.d.checkBuilt(f, f.path.key(key), e)
 	return e.value
 }
 
@@ -257,7 +251,7 @@ func (f *fields) choice(key string, to *string, words ...string) *node {
 		if slices.Contains(words, s) {
 			return "", ""
 		}
-		want := oneOf(builtWords(f.path.key(key), words))
+		want := oneOf(words)
 		if n := near(s, words); n != "" {
 			want = fmt.Sprintf("did you mean %q?", n)
 		}

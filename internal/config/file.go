@@ -32,7 +32,7 @@ type WebConfig struct {
 	Tokens   []Token
 	Hosts    []string
 	Insecure bool
-	BasePath string
+	BasePath string // "/", or a path that does not end in one
 	TLS      TLS
 	Judge    string // public URL of a judge; "" is our own, by its local address
 }
@@ -45,7 +45,10 @@ type Token struct {
 }
 
 // TLS names the files of a certificate and its key; both empty: none.
-type TLS struct{ Cert, Key string }
+type TLS struct {
+	Cert, Key string
+	Pos       Pos // where it stands: whether the files fit shows later
+}
 
 // WorkerConfig is for the worker role.
 type WorkerConfig struct {

@@ -28,8 +28,7 @@ func WithSources(check CheckSource) Option { return func(d *decoder) { d.check =
 var topKeys = []string{"redis", "web", "worker", "queues", "fetch", "quotas", "pools", "feeds"}
 
 // Load reads a config file; getenv is os.LookupEnv. The error is a Faults with
-// all that is wrong. It wraps fs.ErrNotExist where there is no such file, and
-// ErrNotBuilt where a key cannot be honoured yet.
+// all that is wrong. It wraps fs.ErrNotExist where there is no such file.
 func Load(path string, getenv func(string) (string, bool), opts ...Option) (*File, error) {
 	src, err := readFile(path)
 	if err != nil {

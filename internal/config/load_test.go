@@ -25,8 +25,6 @@ func mustParse(t *testing.T, src string, opts ...Option) *File {
 	return f
 }
 
-func everythingBuilt(d *decoder) { d.allBuilt = true }
-
 func feedNamed(t *testing.T, f *File, name string) Feed {
 	t.Helper()
 	for _, one := range f.Feeds {
@@ -117,42 +115,16 @@ func TestEmptySectionsReadAsDefaults(t *testing.T) {
 	}
 }
 
-// The reference's own files give the faults of what is not built, and no other.
 func TestTheReferenceIsReadWhole(t *testing.T) {
-	for file, want := range map[string][]string{
-		"testdata/reference.yaml":         nil,
-		"testdata/reference-sources.yaml": nil,
-	} {
-		_, err := Load(file, allSet)
-		if want == nil {
-			if err != nil {
-				t.Errorf("%s: %v", file, err)
-			}
-			continue
-		}
-		var faults Faults
-		if !errors.As(err, &faults) || !errors.Is(err, ErrNotBuilt) {
-			t.Fatalf("%s: error is %v, want ErrNotBuilt", file, err)
-		}
-		var keys []string
-		for _, f := range faults {
-			if !errors.Is(f.Err, ErrNotBuilt) {
-				t.Errorf("%s: %v", file, f)
-			}
-			key, _, _ := strings.Cut(f.Problem, " ")
-			keys = append(keys, strings.TrimSuffix(key, ":"))
-		}
-		if !slices.Equal(keys, want) {
-			t.Errorf("%s: not built are %v, want %v", file, keys, want)
-		}
-		if _, err := Load(file, allSet, everythingBuilt); err != nil {
-			t.Errorf("%s with all built: %v", file, err)
+	for _, file := range []string{"testdata/reference.yaml", "testdata/reference-sources.yaml"} {
+		if _, err := Load(file, allSet); err != nil {
+			t.Errorf("%s: %v", file, err)
 		}
 	}
 }
 
 func TestTheReferencesValuesArrive(t *testing.T) {
-	f, err := Load("testdata/reference.yaml", allSet, everythingBuilt)
+	f, err := Load("testdata/reference.yaml", allSet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +155,7 @@ func TestTheReferencesValuesArrive(t *testing.T) {
 			t.Errorf("%s is %v, want %v", c.key, c.got, c.want)
 		}
 	}
-	s, err := Load("testdata/reference-sources.yaml", allSet, everythingBuilt)
+	s, err := Load("testdata/reference-sources.yaml", allSet)
 	if err != nil {
 		t.Fatal(err)
 	}

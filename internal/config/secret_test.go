@@ -42,7 +42,7 @@ type holder struct {
 }
 
 func TestNoFormOfPrintingShowsASecret(t *testing.T) {
-	f, err := Parse("f.yaml", []byte(secrets), canaries, everythingBuilt)
+	f, err := Parse("f.yaml", []byte(secrets), canaries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestNoFormOfPrintingShowsASecret(t *testing.T) {
 }
 
 func TestRevealGivesTheSecret(t *testing.T) {
-	f, err := Parse("f.yaml", []byte(secrets), canaries, everythingBuilt)
+	f, err := Parse("f.yaml", []byte(secrets), canaries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestRevealGivesTheSecret(t *testing.T) {
 }
 
 func TestValuesAreShownAsTheFileHasThem(t *testing.T) {
-	f, err := Parse("f.yaml", []byte(secrets), canaries, everythingBuilt)
+	f, err := Parse("f.yaml", []byte(secrets), canaries)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +30,8 @@ func (d *decoder) web(n *node, to *WebConfig, at Pos) {
 	}
 	f.flag("insecure", &to.Insecure)
 	f.text("base_path", &to.BasePath, func(s string) (string, string) {
-		if !strings.HasPrefix(s, "/") || strings.ContainsFunc(s, notVisible) || strings.ContainsAny(s, "?#%\\") || strings.Contains(s, "..") {
-			return "is no path", "want a path such as /feeds"
+		if s != "/" && !basePath.MatchString(s) || strings.Contains(s+"/", "/./") || strings.Contains(s+"/", "/../") {
+			return "is no path", "want a path such as /feedwarden, of letters, digits, - . _ ~ and no / at its end"
 		}
 		return "", ""
 	})
@@ -57,10 +58,16 @@ func (d *decoder) tls(n *node, to *TLS, at Pos) {
 		}
 	}
 	f.done(nil)
+	if to.Cert != "" {
+		to.Pos = f.at
+	}
 	if (to.Cert == "") != (to.Key == "") {
 		d.fault(f.at, "web.tls has one of cert and key", "want both, or neither")
 	}
 }
+
+// basePath needs no escape, in a link, a header or a cookie.
+var basePath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
 
 var roles = []string{"read", "write", "admin"}
 

@@ -13,6 +13,7 @@ import (
 type access struct {
 	keys     []key // none: everybody may do everything
 	failures *failures
+	prefix   prefix
 	now      func() time.Time
 }
 
@@ -41,8 +42,8 @@ func nobody(r *http.Request) who {
 	return me
 }
 
-func newAccess(tokens []Token) *access {
-	a := &access{failures: newFailures(), now: time.Now}
+func newAccess(tokens []Token, p prefix) *access {
+	a := &access{failures: newFailures(), prefix: p, now: time.Now}
 	for _, t := range tokens {
 		a.keys = append(a.keys, key{name: t.Name, role: t.Role, hash: sha256.Sum256([]byte(t.Token))})
 	}
@@ -89,9 +90,9 @@ func (a *access) identify(r *http.Request) (who, error) {
 		if k, ok := a.session(c.Value); ok {
 			return who{Name: k.name, Role: k.role, Cookie: true}, nil
 		}
-		return who{}, problem(http.StatusUnauthorized, "session-ended", "the login has ended: log in again at /login")
+		return who{}, problem(http.StatusUnauthorized, "session-ended", "the login has ended: log in again")
 	}
-	return who{}, problem(http.StatusUnauthorized, "no-token", "a token is asked for: Authorization: Bearer TOKEN, or log in at /login")
+	return who{}, problem(http.StatusUnauthorized, "no-token", "a token is asked for: Authorization: Bearer TOKEN, or the cookie of the login page")
 }
 
 // authorize lets a request in whose sender has a role, or answers it.

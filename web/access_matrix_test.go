@@ -106,7 +106,7 @@ func TestABadTokenIsNotHealedByAGoodCookie(t *testing.T) {
 func TestSessionsAreGoodForEveryServerWithTheSameToken(t *testing.T) {
 	t.Parallel()
 	end := time.Now().Add(time.Hour)
-	one, two := newAccess(threeTokens), newAccess(threeTokens[:1])
+	one, two := newAccess(threeTokens, ""), newAccess(threeTokens[:1], "")
 	k, _ := one.find(readToken)
 	if got, ok := two.session(k.seal(end)); !ok || got.name != "reader" {
 		t.Errorf("the other server says %v, %v; want reader", got.name, ok)
@@ -115,7 +115,7 @@ func TestSessionsAreGoodForEveryServerWithTheSameToken(t *testing.T) {
 	if _, ok := two.session(k.seal(end)); ok {
 		t.Error("a token that was taken away still has a session")
 	}
-	changed := newAccess([]Token{{"reader", "another-token-0123456789", Read}})
+	changed := newAccess([]Token{{"reader", "another-token-0123456789", Read}}, "")
 	k, _ = one.find(readToken)
 	if _, ok := changed.session(k.seal(end)); ok {
 		t.Error("a token whose text has changed still has a session")

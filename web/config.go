@@ -20,6 +20,9 @@ type Config struct {
 	Hosts []string
 	// Insecure allows an address off loopback without tokens.
 	Insecure bool
+	// BasePath is where a proxy in front shows us, such as /feedwarden; "" and "/"
+	// are the root.
+	BasePath string
 	// TLS makes it HTTPS; the files are read anew when they change.
 	TLS TLS
 	// Version is shown on pages and in a metric.
@@ -47,6 +50,9 @@ func (c Config) check() error {
 		if hostName(h) == "" {
 			all = append(all, fmt.Errorf("hosts: %q: a name such as feeds.example.org is wanted", h))
 		}
+	}
+	if b := c.BasePath; b != "" && !strings.HasPrefix(b, "/") || strings.ContainsAny(b, "?#%\\\"<>; ") {
+		all = append(all, fmt.Errorf("base path %q: a path such as /feedwarden is wanted", b))
 	}
 	all = append(all, checkTokens(c.Tokens)...)
 	if err := errors.Join(all...); err != nil {

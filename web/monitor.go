@@ -26,6 +26,7 @@ const monitorRoot = "/monitor"
 // the server whether to show its buttons: one that changes queues, for admins,
 // and one that only looks. The route lets no POST or DELETE of others through.
 type monitor struct {
+	prefix         prefix // asynqmon is the one that knows of it: its page makes its links by script
 	looks, changes *asynqmon.HTTPHandler
 	lookPage       monitorPage
 	changePage     monitorPage
@@ -40,23 +41,24 @@ type monitorPage struct {
 	policy string
 }
 
-func newMonitor(opt asynq.RedisConnOpt) (*monitor, error) {
+func newMonitor(opt asynq.RedisConnOpt, p prefix) (*monitor, error) {
 	if opt == nil {
 		return nil, errors.New("web: asynqmon needs a connection to Redis")
 	}
-	m := &monitor{}
+	m := &monitor{prefix: p}
+	root := string(p) + monitorRoot
 	for _, f := range []struct {
 		readOnly bool
 		handler  **asynqmon.HTTPHandler
 		page     *monitorPage
 	}{{true, &m.looks, &m.lookPage}, {false, &m.changes, &m.changePage}} {
 		*f.handler = asynqmon.New(asynqmon.Options{
-			RootPath: monitorRoot, RedisConnOpt: opt, ReadOnly: f.readOnly,
+			RootPath: root, RedisConnOpt: opt, ReadOnly: f.readOnly,
 			PayloadFormatter: asynqmon.PayloadFormatterFunc(func(_ string, b []byte) string { return readable(b) }),
 			ResultFormatter:  asynqmon.ResultFormatterFunc(func(_ string, b []byte) string { return readable(b) }),
 		})
 		var err error
-		if *f.page, err = readMonitorPage(*f.handler); err != nil {
+		if *f.page, err = readMonitorPage(*f.handler, root); err != nil {
 			return nil, err
 		}
 	}
@@ -73,9 +75,9 @@ var (
 // readMonitorPage takes asynqmon's page without what it loads from other sites,
 // and a policy that names each of its inline scripts by its hash. Its styles are
 // made by script, so they cannot be named.
-func readMonitorPage(h http.Handler) (monitorPage, error) {
+func readMonitorPage(h http.Handler, root string) (monitorPage, error) {
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, httptest.NewRequestWithContext(context.Background(), http.MethodGet, monitorRoot+"/", nil))
+	h.ServeHTTP(rec, httptest.NewRequestWithContext(context.Background(), http.MethodGet, root+"/", nil))
 	if rec.Code != http.StatusOK {
 		return monitorPage{}, fmt.Errorf("web: asynqmon's page: status %d", rec.Code)
 	}
@@ -106,7 +108,7 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "private, max-age=86400")
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		handler.ServeHTTP(w, r)
+		handler.ServeHTTP(w, m.prefix.back(r))
 		return
 	}
 	// Every other path is a view within the one page.

@@ -131,7 +131,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, name s
 		return
 	}
 	w.Header().Set("Content-Security-Policy", pagePolicy)
-	s.write(w, r, status, htmlType, b.Bytes())
+	s.write(w, r, status, htmlType, s.prefix.links(b.Bytes()))
 }
 
 // aloneView is what a page shows that stands alone.
@@ -154,7 +154,7 @@ func (s *Server) showAlone(w http.ResponseWriter, r *http.Request, status int, n
 	h := w.Header()
 	h.Set("Content-Security-Policy", s.pages.alonePolicy)
 	h.Set("Cache-Control", "no-store")
-	s.write(w, r, status, htmlType, b.Bytes())
+	s.write(w, r, status, htmlType, s.prefix.links(b.Bytes()))
 }
 
 func (s *Server) loginPage(w http.ResponseWriter, r *http.Request, status int, view loginView) {

@@ -61,6 +61,7 @@ type Server struct {
 	cfg     Config
 	log     *slog.Logger
 	access  *access
+	prefix  prefix
 	hosts   hosts
 	pace    pace
 	pages   *pages
@@ -96,7 +97,7 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 		p.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		p: p, log: p.Log, access: newAccess(cfg.Tokens), hosts: newHosts(cfg), pace: pc,
+		p: p, log: p.Log, access: newAccess(cfg.Tokens, newPrefix(cfg.BasePath)), prefix: newPrefix(cfg.BasePath), hosts: newHosts(cfg), pace: pc,
 		bulk: make(chan struct{}, bulkAtOnce), died: make(chan error, 1), judgePace: newJudgePace(),
 	}
 	cfg.Tokens = nil // from here on only their hashes are known
@@ -112,7 +113,7 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 	if s.pages, err = loadPages(); err != nil {
 		return nil, err
 	}
-	if s.monitor, err = newMonitor(p.Asynq); err != nil {
+	if s.monitor, err = newMonitor(p.Asynq, s.prefix); err != nil {
 		return nil, err
 	}
 	if s.openapi, err = loadOpenAPI(); err != nil {
@@ -126,7 +127,7 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.handler = s.shield(router(s, routes(s, metrics)))
+	s.handler = s.prefix.enter(s.shield(router(s, routes(s, metrics))))
 	return s, nil
 }
 
@@ -190,7 +191,7 @@ func (s *Server) pageURL(a net.Addr) string {
 	if s.tls != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + net.JoinHostPort(host, port) + "/"
+	return scheme + "://" + net.JoinHostPort(host, port) + string(s.prefix) + "/"
 }
 
 // reachedFromHere says that an address can be reached from this machine alone.

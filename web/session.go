@@ -65,7 +65,7 @@ func (a *access) cookie(r *http.Request, k key) *http.Cookie {
 // noCookie ends a session in the browser that has it.
 func (a *access) noCookie(r *http.Request) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure where there is TLS: without it a browser would drop the cookie
-		Name: cookieName, Path: "/", MaxAge: -1,
+		Name: cookieName, Path: a.prefix.cookiePath(), MaxAge: -1,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: overTLS(r),
 	}
 }

@@ -30,7 +30,7 @@ func strict(r *http.Request) bool {
 func (s *Server) shield(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
-		w := &begun{ResponseWriter: to}
+		w := &begun{ResponseWriter: to, prefix: s.prefix}
 		h := w.Header()
 		h.Set("Content-Security-Policy", dataPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -57,19 +57,25 @@ func (s *Server) shield(next http.Handler) http.Handler {
 	})
 }
 
-// begun notes whether an answer has begun.
+// begun notes whether an answer has begun, and moves what its headers name.
 type begun struct {
 	http.ResponseWriter
-	yes bool
+	prefix prefix
+	yes    bool
 }
 
 func (b *begun) WriteHeader(status int) {
-	b.yes = true
+	if !b.yes && status >= http.StatusOK { // 1xx is followed by another
+		b.yes = true
+		b.prefix.leave(b.Header())
+	}
 	b.ResponseWriter.WriteHeader(status)
 }
 
 func (b *begun) Write(p []byte) (int, error) {
-	b.yes = true
+	if !b.yes {
+		b.WriteHeader(http.StatusOK)
+	}
 	return b.ResponseWriter.Write(p)
 }
 

@@ -242,6 +242,7 @@ func needRestart(running, s settings) []string {
 		{"web.tokens", running.web.Tokens, s.web.Tokens},
 		{"web.hosts", running.web.Hosts, s.web.Hosts},
 		{"web.insecure", running.web.Insecure, s.web.Insecure},
+		{"web.base_path", running.web.BasePath, s.web.BasePath},
 		{"web.tls", running.web.TLS, s.web.TLS},
 		{"worker.concurrency", running.jobs.Concurrency, s.jobs.Concurrency},
 		{"worker.interactive_slots", running.jobs.InteractiveSlots, s.jobs.InteractiveSlots},

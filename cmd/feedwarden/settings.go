@@ -167,7 +167,7 @@ func planConfig(f *config.File) plan.Config {
 func webConfig(f *config.File) web.Config {
 	c := web.Config{
 		Listen: f.Web.Listen, Hosts: f.Web.Hosts, Insecure: f.Web.Insecure, Version: version(),
-		TLS: web.TLS{Cert: f.Web.TLS.Cert, Key: f.Web.TLS.Key},
+		BasePath: f.Web.BasePath, TLS: web.TLS{Cert: f.Web.TLS.Cert, Key: f.Web.TLS.Key},
 	}
 	for _, t := range f.Web.Tokens {
 		c.Tokens = append(c.Tokens, web.Token{Name: t.Name, Token: t.Token.Reveal(), Role: web.Role(strings.ToLower(t.Role))})

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"io"
 	"io/fs"
 	"math/big"
 	"net"
@@ -243,5 +244,21 @@ func TestACertificateThatHasEndedIsWarnedOf(t *testing.T) {
 	w.start()
 	if !strings.Contains(w.logs.String(), "clients will refuse the certificate") {
 		t.Errorf("no warning in the log: %s", w.logs)
+	}
+}
+
+func TestAHandshakeThatDoesNotGoOnIsDropped(t *testing.T) {
+	t.Parallel()
+	files, _ := pairFiles(t, 1, time.Now().Add(time.Hour))
+	w := newWorld(t, overTLSWith(files), func(_ *Config, _ *Parts, p *pace) { p.header = 150 * time.Millisecond })
+	w.start()
+	for name, text := range map[string]string{"nothing at all": "", "half a hello": "\x16\x03\x01\x02\x00\x01"} {
+		c := w.dial()
+		if _, err := io.WriteString(c, text); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(c); err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

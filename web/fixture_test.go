@@ -53,7 +53,7 @@ var threeTokens = []Token{{"reader", readToken, Read}, {"writer", writeToken, Wr
 
 // world is a server with all that it asks, on a real Redis of its own.
 type world struct {
-	*testing.T
+	testing.TB
 	redis     *testredis.Server
 	rdb       *redis.Client
 	jobs      *jobs.Client
@@ -70,9 +70,9 @@ type setting func(*Config, *Parts, *pace)
 
 func withTokens(c *Config, _ *Parts, _ *pace) { c.Tokens = threeTokens }
 
-func newWorld(t *testing.T, settings ...setting) *world {
+func newWorld(t testing.TB, settings ...setting) *world {
 	t.Helper()
-	w := &world{T: t, redis: testredis.Own(t, "--save", "", "--appendonly", "no"), logs: &syncBuffer{}, schedules: newFakeSchedules()}
+	w := &world{TB: t, redis: testredis.Own(t, "--save", "", "--appendonly", "no"), logs: &syncBuffer{}, schedules: newFakeSchedules()}
 	// One try: what is tested is what follows when Redis is away.
 	w.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.Socket(), MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = w.rdb.Close() })

@@ -66,7 +66,7 @@ func TestEnqueueRefusals(t *testing.T) {
 		}
 		rec := w.post("/v1/jobs", c.body, "Content-Type", kind)
 		t.Run(name, func(t *testing.T) {
-			p := (&world{T: t}).wantProblem(rec, c.status, c.code)
+			p := (&world{TB: t}).wantProblem(rec, c.status, c.code)
 			if !strings.Contains(p.Detail, c.says) {
 				t.Errorf("detail %q does not say %q", p.Detail, c.says)
 			}

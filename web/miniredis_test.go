@@ -47,7 +47,7 @@ func TestOnMiniredis(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Stop(t.Context())
-	w := &world{T: t, rdb: rdb, jobs: client, store: store, quotas: limiter, pools: pools, server: s}
+	w := &world{TB: t, rdb: rdb, jobs: client, store: store, quotas: limiter, pools: pools, server: s}
 	w.wantStatus(w.post("/v1/jobs", `{"feed":"news"}`), 202)
 	w.wantStatus(w.post("/v1/quotas/q/charge", `{"id":"a","cost":1}`), 200)
 	for _, path := range []string{"/", "/readyz", "/v1/feeds", "/v1/jobs", "/v1/quotas", "/v1/pools/p", "/monitor/api/queues"} {

@@ -1,0 +1,76 @@
+package browser
+
+import (
+	"strings"
+
+	"github.com/chromedp/chromedp"
+)
+
+// actions does by clicks what a person would, and looks at the API for whether
+// it has come about.
+func actions(b *tab, d demo) {
+	b.Helper()
+	b.window(1600, "light")
+
+	// A schedule is paused, and goes on.
+	state := func() any { return named(b, d, "schedules", "trending-bd")["state"] }
+	press(b, d.root+"/schedules", "#do-trending-bd > summary", `#do-trending-bd button[formaction$="/act/schedule/pause"]`)
+	until(b.T, "the schedule is paused", func() bool { return state() == "paused" })
+	press(b, d.root+"/schedules", "#do-trending-bd > summary", `#do-trending-bd button[formaction$="/act/schedule/resume"]`)
+	until(b.T, "the schedule goes on", func() bool { return state() != "paused" })
+
+	// An endpoint is put into quarantine, and let out.
+	quarantined := func() bool { return strings.Contains(says[string](b, `document.querySelector("table.endpoints").innerText`), "uarantined") }
+	press(b, d.root+"/pools/local", `details[id^="do-"] > summary`, `details[open] button[formaction$="/act/endpoint/quarantine"]`)
+	until(b.T, "the endpoint is in quarantine", quarantined)
+	press(b, d.root+"/pools/local", `details[id^="do-"] > summary`, `details[open] form[action$="/act/endpoint/restore"] button:not([formaction])`)
+	until(b.T, "the endpoint is back", func() bool { return !quarantined() })
+
+	// A quota is closed, and opened.
+	blocked := func() bool { return named(b, d, "quotas", "youtube")["blocked_until"] != nil }
+	press(b, d.root+"/quotas/youtube", "#block > summary", `#block form[action$="/act/quota/block"] button`)
+	until(b.T, "the quota is closed", blocked)
+	press(b, d.root+"/quotas/youtube", "", `form[action$="/act/quota/unblock"] button`)
+	until(b.T, "the quota is open", func() bool { return !blocked() })
+
+	// A job that sleeps is cancelled. It may wake before the click: then another.
+	until(b.T, "a job is cancelled", func() bool {
+		if d.job(b.T, "cancelled") != "" {
+			return true
+		}
+		id := d.job(b.T, "snoozed")
+		if id == "" {
+			return false
+		}
+		b.open(d.root + "/jobs/" + id)
+		if !says[bool](b, `document.querySelector("#cancel > summary") !== null`) {
+			return false
+		}
+		says[bool](b, `(document.querySelector("#cancel > summary").click(), true)`)
+		says[bool](b, `(document.querySelector("#cancel form button").click(), true)`)
+		return false
+	})
+	b.quiet("actions")
+}
+
+// press opens a page, what hides a button, and clicks it.
+func press(b *tab, url, opens, button string) {
+	b.Helper()
+	b.open(url)
+	if opens != "" {
+		b.do(chromedp.Click(opens, chromedp.ByQuery))
+	}
+	b.do(chromedp.WaitVisible(button, chromedp.ByQuery), chromedp.Click(button, chromedp.ByQuery), chromedp.WaitReady("#main", chromedp.ByQuery))
+}
+
+// named is one of a list of the API, by its name.
+func named(b *tab, d demo, what, name string) map[string]any {
+	b.Helper()
+	for _, one := range list(b.T, d.root, what) {
+		if one["name"] == name {
+			return one
+		}
+	}
+	b.Fatalf("no %s among the %s", name, what)
+	return nil
+}

@@ -33,7 +33,9 @@ var (
 // value, that the rules and the dashboard name against what /metrics gives.
 func TestDashboardAndAlertsUseMetricsThatExist(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, func(_ *Config, p *Parts, _ *pace) {
+		p.Identity = func() RedisIdentity { return RedisIdentity{Mode: "single", Role: "master"} }
+	})
 	w.fillMetrics()
 	names, values := map[string]bool{}, map[string]bool{}
 	for _, m := range exposedName.FindAllStringSubmatch(w.get("/metrics").Body.String(), -1) {
@@ -168,7 +170,7 @@ func TestAlertsAreThoseThatArePromised(t *testing.T) {
 			t.Errorf("%s: a severity, a summary, a description and a for are wanted", r.Alert)
 		}
 	}
-	for _, name := range []string{"FeedStale", "QuotaWillRunOut", "PoolNearlyEmpty", "SchedulerLate", "LineGrowing", "RedisAway"} {
+	for _, name := range []string{"FeedStale", "QuotaWillRunOut", "PoolNearlyEmpty", "SchedulerLate", "LineGrowing", "RedisAway", "RedisPrimaryChanged", "RedisLostWrites"} {
 		if _, ok := got["Feedwarden"+name]; !ok {
 			t.Errorf("no Feedwarden%s among %q", name, slices.Sorted(maps.Keys(got)))
 		}

@@ -60,7 +60,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 	}
 	if err := c.deleteTask(ctx, j.Queue, j.ID); err != nil {
 		// It began in this moment: its record says cancelled, so the run does nothing.
-		c.log.Debug("a cancelled job's task stays until its run has seen the record", "job", j.ID, "error", err)
+		c.log.Debug("a cancelled job's task stays until its run has seen the record", "job", j.ID, "feed", j.Feed, "error", err)
 	}
 	pipe := c.rdb.Pipeline()
 	pipe.ZRem(ctx, wakeKey(j.Queue), j.ID)
@@ -117,7 +117,7 @@ func (c *Client) leaveLines(ctx context.Context, j Job, chargeAs string, sent in
 		fault(callUp(ctx, c.rdb, next))
 	}
 	if err := errors.Join(faults...); err != nil {
-		c.log.Warn("a cancelled job could not leave every line; its place there ends by itself", "job", j.ID, "error", err)
+		c.log.Warn("a cancelled job could not leave every line; its place there ends by itself", "job", j.ID, "feed", j.Feed, "error", err)
 	}
 }
 

@@ -165,7 +165,7 @@ func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
 	}
 	body, err := p.encode()
 	if err != nil {
-		c.leavePlace(ctx, queue, s.ID)
+		c.leavePlace(ctx, queue, s.ID, s.Feed)
 		return Job{}, &SpecError{err.Error()}
 	}
 	// Its place is held for longer than this; the next who asks sees that the task has come.
@@ -183,7 +183,7 @@ func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
 	}
 	if j.State == Scheduled {
 		if err := c.rdb.ZAdd(ctx, wakeKey(queue), redis.Z{Score: wakeScore(s.At), Member: s.ID}).Err(); err != nil {
-			c.log.Warn("could not note a job's exact instant; it comes some seconds later", "job", s.ID, "error", err)
+			c.log.Warn("could not note a job's exact instant; it comes some seconds later", "job", s.ID, "feed", s.Feed, "error", err)
 		}
 	}
 	return j, nil

@@ -53,7 +53,7 @@ func (h *Handler) extendLoop(ctx context.Context) {
 			all.Go(func() {
 				err := h.leases.Extend(ctx, r.chargeAs, h.leaseLife, names(r.limits)...)
 				if errors.Is(err, quota.ErrNotHeld) && h.held.has(r) {
-					h.log.Warn("a running job lost its lease and is stopped", "job", r.ID, "error", err)
+					h.log.Warn("a running job lost its lease and is stopped", "job", r.ID, "feed", r.Feed, "error", err)
 					r.flight.cancel()
 				}
 			})

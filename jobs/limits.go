@@ -109,7 +109,7 @@ func (h *Handler) exit(ctx context.Context, r *run, ended bool) {
 	defer cancel()
 	next, err := vacate(ctx, h.leases, r.chargeAs, names(r.limits), ended)
 	if err != nil {
-		h.log.Warn("could not give leases back; they end by themselves", "job", r.ID, "error", err)
+		h.log.Warn("could not give leases back; they end by themselves", "job", r.ID, "feed", r.Feed, "error", err)
 	}
 	h.call(ctx, h.log, next)
 }

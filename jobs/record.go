@@ -311,7 +311,7 @@ func (h *Handler) follow(ctx context.Context, r *run, e ending) {
 		err = errors.Join(err, cmd.Err())
 	}
 	if err != nil {
-		h.log.Warn("could not settle what follows a run", "job", r.ID, "error", err)
+		h.log.Warn("could not settle what follows a run", "job", r.ID, "feed", r.Feed, "error", err)
 	}
 	if !e.Next.IsZero() && e.Next.Sub(now) < wakeIdle {
 		h.poke.queue(r.Queue)
@@ -319,7 +319,7 @@ func (h *Handler) follow(ctx context.Context, r *run, e ending) {
 	h.exit(ctx, r, e.State.Ended())
 	if e.State.Ended() && r.resumed {
 		if err := h.store.DropPartial(ctx, r.Key, r.chargeAs); err != nil {
-			h.log.Warn("could not drop kept pages", "job", r.ID, "error", err)
+			h.log.Warn("could not drop kept pages", "job", r.ID, "feed", r.Feed, "error", err)
 		}
 	}
 }

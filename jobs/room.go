@@ -67,8 +67,8 @@ func (c *Client) room(ctx context.Context, queue, id string) (begun bool, err er
 
 // leavePlace gives a place up whose task will not come. One that cannot be
 // given up ends by itself.
-func (c *Client) leavePlace(ctx context.Context, queue, id string) {
+func (c *Client) leavePlace(ctx context.Context, queue, id, feed string) {
 	if err := c.rdb.ZRem(context.WithoutCancel(ctx), placesKey(queue), id).Err(); err != nil {
-		c.log.Debug("a place in a queue ends by itself", "queue", queue, "job", id, "error", err)
+		c.log.Debug("a place in a queue ends by itself", "queue", queue, "job", id, "feed", feed, "error", err)
 	}
 }

@@ -239,7 +239,7 @@ feeds:
   b:
     source: syndication
     url: "https://example.org/?api_key=canary-url"
-    sinks: [{webhook: "https://example.org/canary-hook-path?token=canary-hook", secret: canary-sink}]
+    sinks: [{webhook: "https://example.org/hook?token=canary-hook", secret: canary-sink}]
 `), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)

@@ -250,14 +250,14 @@ func TestAServerThatBecomesAReplicaIsNotWrittenTo(t *testing.T) {
 	c := mustOpen(t, Config{URL: "redis://" + s.Addr(), Guard: GuardAlways})
 	direct := s.Client()
 	defer direct.Close()
-	if err := direct.SlaveOf(t.Context(), "127.0.0.1", "1").Err(); err != nil {
+	if err := direct.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
 	wantRefused(t, c, ErrReplica)
 	if c.Identity().Role != "replica" {
 		t.Errorf("role %q", c.Identity().Role)
 	}
-	if err := direct.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+	if err := direct.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	wantWritten(t, c)

@@ -17,6 +17,3 @@ func (s settings) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.Strin
 
 // LogValue gives String to slog.
 func (s settings) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// MarshalText gives String to encoders.
-func (s settings) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -43,7 +43,7 @@ type World struct {
 func (w World) Examine(ctx context.Context) []Finding {
 	n := &notes{}
 	w.redis(ctx, n)
-	workers := w.queues(ctx, n)
+	workers := w.queues(n)
 	if all, err := roster.List(ctx, w.Redis); err != nil {
 		n.failed("process", "", err)
 	} else {
@@ -113,7 +113,7 @@ func (w World) redis(ctx context.Context, n *notes) {
 }
 
 // queues tells of the queues, and how many asynq servers take jobs.
-func (w World) queues(ctx context.Context, n *notes) (workers int) {
+func (w World) queues(n *notes) (workers int) {
 	inspector := asynq.NewInspectorFromRedisClient(w.Redis)
 	if servers, err := inspector.Servers(); err != nil {
 		n.failed("worker", "", err)

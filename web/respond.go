@@ -44,7 +44,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, conte
 		h.Set("Cache-Control", "no-store")
 	}
 	w.WriteHeader(status)
-	if _, err := w.Write(body); err != nil {
+	if _, err := w.Write(body); err != nil { //nolint:gosec // a page is html/template's; all else is no page, and says so
 		s.log.Debug("client went away", "method", r.Method, "route", r.Pattern, "error", err)
 	}
 }

@@ -20,7 +20,9 @@ func actions(b *tab, d demo) {
 	until(b.T, "the schedule goes on", func() bool { return state() != "paused" })
 
 	// An endpoint is put into quarantine, and let out.
-	quarantined := func() bool { return strings.Contains(says[string](b, `document.querySelector("table.endpoints").innerText`), "uarantined") }
+	quarantined := func() bool {
+		return strings.Contains(answer(b.T, d.root+"/v1/pools/local"), `"state":"quarantined"`)
+	}
 	press(b, d.root+"/pools/local", `details[id^="do-"] > summary`, `details[open] button[formaction$="/act/endpoint/quarantine"]`)
 	until(b.T, "the endpoint is in quarantine", quarantined)
 	press(b, d.root+"/pools/local", `details[id^="do-"] > summary`, `details[open] form[action$="/act/endpoint/restore"] button:not([formaction])`)
@@ -54,13 +56,13 @@ func actions(b *tab, d demo) {
 }
 
 // press opens a page, what hides a button, and clicks it.
-func press(b *tab, url, opens, button string) {
+func press(b *tab, url string, opens, button chromedp.CSS) {
 	b.Helper()
 	b.open(url)
 	if opens != "" {
-		b.do(chromedp.Click(opens, chromedp.ByQuery))
+		b.do(chromedp.Click(opens))
 	}
-	b.do(chromedp.WaitVisible(button, chromedp.ByQuery), chromedp.Click(button, chromedp.ByQuery), chromedp.WaitReady("#main", chromedp.ByQuery))
+	b.do(chromedp.WaitVisible(button), chromedp.Click(button), chromedp.WaitReady[chromedp.CSS]("#main"))
 }
 
 // named is one of a list of the API, by its name.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/page"
@@ -29,32 +30,58 @@ type tab struct {
 
 func newTab(t *testing.T) *tab {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox,
-		chromedp.Flag("disable-gpu", true), chromedp.Flag("force-prefers-reduced-motion", true))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU)
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {})) // events of a browser newer than the library
+	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx)
 		stop()
 	})
 	b := &tab{T: t, ctx: ctx}
-	chromedp.ListenTarget(ctx, func(ev any) {
-		switch ev := ev.(type) {
-		case *runtime.EventExceptionThrown:
-			b.fault(ev.ExceptionDetails.Error())
-		case *runtime.EventConsoleAPICalled:
-			if ev.Type == runtime.APITypeError || ev.Type == runtime.APITypeAssert {
-				b.fault(fmt.Sprint("console.", ev.Type, " ", len(ev.Args), " arguments"))
+	if err := chromedp.Do(ctx); err != nil { // starts the browser, which lives as long as this context
+		t.Fatal(err)
+	}
+	hear(b, runtime.ExceptionThrown, func(ev runtime.EventExceptionThrown) string {
+		text := ev.ExceptionDetails.Text
+		if e := ev.ExceptionDetails.Exception; e != nil {
+			text += " " + e.Description
+		}
+		return text
+	})
+	hear(b, runtime.ConsoleAPICalled, func(ev runtime.EventConsoleAPICalled) string {
+		if ev.Type != runtime.ConsoleAPICalledTypeError && ev.Type != runtime.ConsoleAPICalledTypeAssert {
+			return ""
+		}
+		text := "console." + string(ev.Type)
+		for _, a := range ev.Args {
+			text += fmt.Sprint(" ", a.Value, a.Description)
+		}
+		return text
+	})
+	hear(b, log.EntryAdded, func(ev log.EventEntryAdded) string {
+		if ev.Entry.Level != log.EntryLevelError {
+			return ""
+		}
+		return ev.Entry.Text + " " + ev.Entry.URL
+	})
+	b.do(call(log.Enable, cdp.Empty{}), call(runtime.Enable, cdp.Empty{}))
+	return b
+}
+
+// hear notes what an event says against the page.
+func hear[E any](b *tab, event cdp.Event[E], against func(E) string) {
+	all := chromedp.Events(b.ctx, event)
+	go func() {
+		for ev, err := range all {
+			if err != nil {
+				return // the tab was closed
 			}
-		case *log.EventEntryAdded:
-			if ev.Entry.Level == log.LevelError {
-				b.fault(ev.Entry.Text + " " + ev.Entry.URL)
+			if text := against(ev); text != "" {
+				b.fault(text)
 			}
 		}
-	})
-	b.do(log.Enable(), runtime.Enable())
-	return b
+	}()
 }
 
 func (b *tab) fault(text string) {
@@ -63,6 +90,13 @@ func (b *tab) fault(text string) {
 	if b.expect == "" || !strings.Contains(text, b.expect) {
 		b.faults = append(b.faults, text)
 	}
+}
+
+// expecting says what the console may say from now on; "" is nothing.
+func (b *tab) expecting(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expect = text
 }
 
 // quiet fails for what the console has said since the last time.
@@ -76,54 +110,70 @@ func (b *tab) quiet(where string) {
 	b.faults = nil
 }
 
-func (b *tab) do(all ...chromedp.Action) {
+// call is a command of the protocol whose answer says nothing.
+func call[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, c, params)
+		return err
+	})
+}
+
+const patience = 30 * time.Second
+
+func (b *tab) do(all ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	get(b, chromedp.Steps(all...))
+}
+
+func get[T any](b *tab, a chromedp.Action[T]) T {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	if err := chromedp.Run(ctx, all...); err != nil {
+	v, err := chromedp.Run(ctx, a)
+	if err != nil {
 		b.Fatal(err)
 	}
+	return v
 }
 
 // open goes to a page and waits until it is whole.
 func (b *tab) open(url string) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
-	defer cancel()
-	if _, err := chromedp.RunResponse(ctx, chromedp.Navigate(url)); err != nil {
-		b.Fatalf("%s: %v", url, err)
-	}
+	b.do(chromedp.Navigate(url))
 }
 
 // says evaluates a script's value.
-func says[T any](b *tab, script string) (v T) {
+func says[T any](b *tab, script string) T {
 	b.Helper()
-	b.do(chromedp.Evaluate(script, &v, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
-	return v
+	return get(b, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
 // window sets how wide it is, and the theme that the person prefers.
 func (b *tab) window(width int64, theme string) {
 	b.Helper()
-	height := int64(900)
-	b.do(emulation.SetDeviceMetricsOverride(width, height, 1, false),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
-			{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-		}))
+	b.do(chromedp.EmulateViewport(width, 900), call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}}))
 }
 
-// screenshots are kept where git does not look.
+// scripts switches those of the pages on or off, from the next page on.
+func (b *tab) scripts(on bool) {
+	b.Helper()
+	b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}))
+}
+
+// screenshot keeps what is seen, where git does not look.
 func (b *tab) screenshot(name string) {
 	b.Helper()
 	dir := filepath.Join("..", "..", "build", "screenshots")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	var png []byte
-	b.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
-		png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).WithFormat(page.CaptureScreenshotFormatPng).Do(ctx)
-		return err
-	}))
+	png := get(b, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
+		beyond, fast := true, true
+		shot, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: &beyond, OptimizeForSpeed: &fast})
+		return shot.Data, err
+	})
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600); err != nil {
 		b.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -24,6 +23,7 @@ func TestPagesInABrowser(t *testing.T) {
 	d := startDemo(t)
 	b := newTab(t)
 	t.Run("actions work by click", func(t *testing.T) { b.T = t; actions(b, d) })
+	t.Run("what is wrong is found", func(t *testing.T) { b.T = t; instruments(b) })
 	pages := everyPage(t, d)
 	t.Run("every page, both themes, three widths", func(t *testing.T) {
 		b.T = t
@@ -38,6 +38,37 @@ func TestPagesInABrowser(t *testing.T) {
 		}
 	})
 	t.Run("login and monitor under a base path", func(t *testing.T) { b.T = t; underBasePath(b, d) })
+}
+
+// instruments looks at a page that has every fault that is looked for.
+func instruments(b *tab) {
+	b.Helper()
+	axe, err := axeSource()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.window(390, "light")
+	b.open("data:text/html,<html><title>x</title><body><p style='color:%23aaa;background:%23fff'>pale</p><div style='width:600px'>wide</div><img src='data:image/gif;base64,'><script>console.error('said');nothing()</script>")
+	says[any](b, axe+"; true")
+	if len(says[[]string](b, tooWide)) == 0 {
+		b.Error("a page that is too wide is not found")
+	}
+	found := map[string]bool{}
+	for _, f := range says[[]finding](b, axeRun) {
+		found[f.ID] = true
+	}
+	if !found["color-contrast"] || !found["image-alt"] || !found["html-has-lang"] {
+		b.Errorf("axe finds %v alone", found)
+	}
+	until(b.T, "the console is heard", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		all := strings.Join(b.faults, " ")
+		return strings.Contains(all, "said") && strings.Contains(all, "nothing is not defined")
+	})
+	b.mu.Lock()
+	b.faults = nil
+	b.mu.Unlock()
 }
 
 // shown is one page: a name for its pictures, and its path.
@@ -76,12 +107,12 @@ func look(b *tab, root string, p shown) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.expect = ""
+	b.expecting("")
 	if p.status != 200 {
-		b.expect = fmt.Sprint("status of ", p.status)
+		b.expecting(fmt.Sprint("status of ", p.status))
 	}
 	b.open(root + p.path)
-	b.do(chromedp.Evaluate(axe, nil))
+	says[any](b, axe+"; true")
 	ground := map[string]bool{}
 	for _, theme := range themes {
 		for _, width := range widths {
@@ -131,19 +162,19 @@ var (
 // world goes on between two looks, so more than one may be needed.
 func sameFacts(b *tab, url string) {
 	b.Helper()
-	b.expect = "status of 404"
+	b.expecting("status of 404")
 	var missing []string
 	for try := 0; try < 6; try++ {
-		b.do(emulation.SetScriptExecutionDisabled(false))
+		b.scripts(true)
 		b.open(url)
 		with := factsOf(b)
 		if !says[bool](b, `document.getElementById("pause") === null || !document.getElementById("pause").hidden`) {
 			b.Errorf("%s: with scripts, there is no way to hold it still", url)
 		}
-		b.do(emulation.SetScriptExecutionDisabled(true))
+		b.scripts(false)
 		b.open(url)
 		without := factsOf(b)
-		b.do(emulation.SetScriptExecutionDisabled(false))
+		b.scripts(true)
 		if len(without) == 0 {
 			b.Fatalf("%s: nothing is said without scripts", url)
 		}
@@ -200,27 +231,23 @@ func underBasePath(b *tab, d demo) {
 	}
 	root := process(b.T, `(http://127\.0\.0\.1:\d+/fw)/`, "--config", path, "web")[1]
 
-	b.expect = "status of 401"
-	login := shown{"login", "/login", 200}
-	look(b, root, login)
+	look(b, root, shown{"login", "/login", 200})
+	b.expecting("status of 401")
 	b.open(root + "/")
-	b.do(chromedp.SendKeys("#token", "wrong-wrong-wrong-wrong\r", chromedp.ByQuery), chromedp.WaitVisible("#wrong", chromedp.ByQuery))
-	b.do(chromedp.SendKeys("#token", token+"\r", chromedp.ByQuery), chromedp.WaitVisible(`form[action="/fw/logout"]`, chromedp.ByQuery))
+	b.do(chromedp.SendKeys[chromedp.CSS]("#token", "wrong-wrong-wrong-wrong\r"), chromedp.WaitVisible[chromedp.CSS]("#wrong"))
+	b.do(chromedp.SendKeys[chromedp.CSS]("#token", token+"\r"), chromedp.WaitVisible[chromedp.CSS](`form[action="/fw/logout"]`))
 	if n := says[int](b, `document.querySelectorAll("form[action*='/act/']").length`); n != 0 {
 		b.Errorf("who may only look is shown %d forms that act", n)
 	}
-	b.mu.Lock()
-	b.faults = slices.DeleteFunc(b.faults, func(f string) bool { return strings.Contains(f, "401") })
-	b.mu.Unlock()
-	b.expect = ""
 	b.quiet("login")
+	b.expecting("")
 	b.open(root + "/monitor/")
 	until(b.T, "asynqmon shows its queues", func() bool {
-		return strings.Contains(says[string](b, `document.body.innerText`), "interactive")
+		return strings.Contains(says[string](b, `document.body.innerText`), "scheduled")
 	})
 	b.screenshot("monitor")
 	b.quiet("monitor")
 	b.open(root + "/")
-	b.do(chromedp.Click(`form[action="/fw/logout"] button`, chromedp.ByQuery), chromedp.WaitVisible("#token", chromedp.ByQuery))
+	b.do(chromedp.Click[chromedp.CSS](`form[action="/fw/logout"] button`), chromedp.WaitVisible[chromedp.CSS]("#token"))
 	b.quiet("logout")
 }

@@ -3,6 +3,7 @@ package browser
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -121,18 +122,28 @@ func startDemo(t *testing.T) demo {
 	return d
 }
 
-// list asks the API for all of something.
-func list(t *testing.T, root, what string) []map[string]any {
+// answer is the body of what is at an address.
+func answer(t *testing.T, url string) string {
 	t.Helper()
-	resp, err := http.Get(root + "/v1/" + what) //nolint:noctx // the test's own end is enough
+	resp, err := http.Get(url) //nolint:noctx // the test's own end is enough
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// list asks the API for all of something.
+func list(t *testing.T, root, what string) []map[string]any {
+	t.Helper()
 	name, _, _ := strings.Cut(what, "?")
 	var all map[string]json.RawMessage
 	var items []map[string]any
-	if err := json.NewDecoder(resp.Body).Decode(&all); err != nil {
+	if err := json.Unmarshal([]byte(answer(t, root+"/v1/"+what)), &all); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(all[name], &items); err != nil {

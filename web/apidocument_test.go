@@ -33,7 +33,7 @@ type operation struct {
 }
 
 var readDocument = sync.OnceValues(func() (*document, error) {
-	text, err := loadOpenAPI()
+	text, err := loadOpenAPI("")
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"net/http"
@@ -19,12 +20,13 @@ const yamlType = "application/yaml"
 // openapi is the document in both its forms.
 type openapi struct{ json, yaml []byte }
 
-func loadOpenAPI() (openapi, error) {
-	text, err := yaml.YAMLToJSON(openapiText)
+func loadOpenAPI(p prefix) (openapi, error) {
+	text := bytes.Replace(openapiText, []byte("  - url: /\n"), []byte("  - url: "+string(p)+"/\n"), 1)
+	asJSON, err := yaml.YAMLToJSON(text)
 	if err != nil {
 		return openapi{}, fmt.Errorf("web: openapi.yaml: %w", err)
 	}
-	return openapi{json: text, yaml: openapiText}, nil
+	return openapi{json: asJSON, yaml: text}, nil
 }
 
 func (s *Server) openapiJSON(w http.ResponseWriter, r *http.Request) {

@@ -282,6 +282,11 @@ func TestHeadersNameTheBasePath(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", path, rec.Code, want)
 		}
 	}
+	for _, path := range []string{"/v1/openapi.json", "/v1/openapi.yaml"} {
+		if got := w.get(underPath + path).Body.String(); !strings.Contains(got, underPath+"/") {
+			t.Errorf("%s names no server at %s/", path, underPath)
+		}
+	}
 	page := w.get(underPath + "/monitor/").Body.String()
 	if !strings.Contains(page, `window.FLAG_ROOT_PATH="`+strings.ReplaceAll(underPath, "/", `\/`)+`\/monitor"`) {
 		t.Error("asynqmon does not know where it is")

@@ -116,7 +116,7 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 	if s.monitor, err = newMonitor(p.Asynq, s.prefix); err != nil {
 		return nil, err
 	}
-	if s.openapi, err = loadOpenAPI(); err != nil {
+	if s.openapi, err = loadOpenAPI(s.prefix); err != nil {
 		return nil, err
 	}
 	s.shots = newSnapshots(s)

@@ -4,13 +4,14 @@
 -- KEYS[3] the last acceptance (string: a number that only grows)
 -- ARGV[1] the mark that was last acknowledged, 0 when none was; ARGV[2] the next mark
 -- ARGV[3] how long a mark is kept, ms; ARGV[4] the last acceptance that this process has seen; ARGV[5] this process
+-- ARGV[6] '1' when this is the very run of the server that acknowledged that mark: who took it away did so by hand
 -- Reply {code, acceptance, mark found, alarm}: 0 written, 1 writes are missing here, 2 another process's are.
 -- Cost O(1).
 local accepted = tonumber(redis.call("GET", KEYS[3]) or "0")
 local have = tonumber(redis.call("GET", KEYS[1]) or "0")
 local last = tonumber(ARGV[1])
 local alarm = redis.call("GET", KEYS[2])
-if have < last and accepted <= tonumber(ARGV[4]) then
+if have < last and accepted <= tonumber(ARGV[4]) and (alarm or ARGV[6] ~= "1") then
   if not alarm then
     alarm = ARGV[5] .. " " .. (have == 0 and 0 or last - have)
     redis.call("SET", KEYS[2], alarm)

@@ -121,10 +121,13 @@ func (w *watcher) judge(ctx context.Context, rdb scripter, info Info) error {
 	var found *RefusedError
 	var faults []error
 	next := time.Now().UnixMilli()
+	known := w.seen.Load()
+	// A run that was a replica meanwhile has taken up another's data; of a Cluster, who is asked here is not told apart.
+	same := w.kind != kindCluster && info.RunID != "" && info.RunID == known.RunID && known.Role != "replica"
 	for i := range w.shards {
 		s := &w.shards[i]
 		reply, err := markScript.Run(ctx, rdb, []string{s.keys.mark(w.process), s.keys.alarm(), s.keys.accepted()},
-			s.mark, max(next, s.mark+1), markLife.Milliseconds(), s.accepted, w.process).Slice()
+			s.mark, max(next, s.mark+1), markLife.Milliseconds(), s.accepted, w.process, oneIf(same)).Slice()
 		var m marked
 		if err == nil {
 			m, err = readMark(reply)
@@ -134,6 +137,9 @@ func (w *watcher) judge(ctx context.Context, rdb scripter, info Info) error {
 			continue
 		}
 		if m.code == 0 {
+			if same && m.found < s.mark {
+				w.log.Warn("redis was emptied by hand: quotas and lines begin anew", "run_id", info.RunID)
+			}
 			s.mark, s.accepted = max(next, s.mark+1), max(s.accepted, m.accepted)
 		} else {
 			found = behind(info.RunID, readAlarm(m.alarm), time.Now())
@@ -150,21 +156,29 @@ func (w *watcher) judge(ctx context.Context, rdb scripter, info Info) error {
 
 // marked is a reply of mark.lua.
 type marked struct {
-	code, accepted int64
-	alarm          string
+	code, accepted, found int64
+	alarm                 string
 }
 
 func readMark(reply []any) (m marked, err error) {
 	if len(reply) == 4 {
-		var ok [3]bool
+		var ok [4]bool
 		m.code, ok[0] = reply[0].(int64)
 		m.accepted, ok[1] = reply[1].(int64)
-		m.alarm, ok[2] = reply[3].(string)
-		if ok == [3]bool{true, true, true} {
+		m.found, ok[2] = reply[2].(int64)
+		m.alarm, ok[3] = reply[3].(string)
+		if ok == [4]bool{true, true, true, true} {
 			return m, nil
 		}
 	}
 	return m, fmt.Errorf("redis: a mark's reply is %v", reply)
+}
+
+func oneIf(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // meet notes who answered.

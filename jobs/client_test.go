@@ -65,7 +65,7 @@ func TestFullQueueRefusesAndTakesAgainWhenThereIsRoom(t *testing.T) {
 	}
 	w.enqueue(Spec{Priority: Background})
 	w.work()
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if _, err := w.client.Enqueue(t.Context(), Spec{Feed: "news"}); err != nil {
 			return err.Error()
 		}
@@ -138,7 +138,7 @@ func TestListFindsJobsByFeedAndState(t *testing.T) {
 		w.until(fmt.Sprintf("n%d", i), Done)
 	}
 	// The list follows the record that says done.
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if n := list(Filter{State: Done, Feed: "news"}); n != 5 {
 			return fmt.Sprintf("%d done", n)
 		}

@@ -71,7 +71,7 @@ func TestClockThatStepsInMidRunStopsTheTakingInGoodOrderAndJobsAreTakenAgain(t *
 		slow := w.enqueue(Spec{ID: fmt.Sprint("slow-", round), Priority: Background})
 		<-arrived
 		c.set(off)
-		w.eventually(10*time.Second, func() string {
+		w.eventually(30*time.Second, func() string {
 			info, err := w.client.inspector.GetTaskInfo(QueueScheduled, slow.ID)
 			if err != nil || info.State != asynq.TaskStatePending || info.Retried != 0 || worker.taking() {
 				return fmt.Sprintf("its task is not back: %+v %v", info, err)

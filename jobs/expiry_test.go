@@ -22,13 +22,13 @@ func TestSnoozedJobEndsAsExpiredAtItsInstantAndNotAtItsPromise(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// It has left the line, and the feed says what became of it.
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if s, err := w.limiter.State(t.Context(), "q"); err != nil || s.Interactive.Waiting+s.Scheduled.Waiting != 0 {
 			return fmt.Sprintf("%+v %v", s, err)
 		}
 		return ""
 	})
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if h, err := w.store.Head(t.Context(), "news"); err != nil || !strings.Contains(h.LastError, "expired: not started by") {
 			return fmt.Sprint(h.LastError, err)
 		}

@@ -76,7 +76,7 @@ func TestCancelledJobStaysCancelled(t *testing.T) {
 			RetryDelayFunc: func(int, error, *asynq.Task) time.Duration { return time.Hour }})
 		if err := srv.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 			close(took)
-			w.eventually(5*time.Second, func() string {
+			w.eventually(30*time.Second, func() string {
 				if s := w.get(j.ID).State; s != Cancelled {
 					return string(s)
 				}

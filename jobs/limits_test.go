@@ -71,7 +71,7 @@ func (w *world) host() string { return strings.TrimPrefix(w.upstream.URL, "http:
 func (w *world) idle(name string) {
 	w.t.Helper()
 	leases := quota.NewLeases(w.rdb)
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		s, err := leases.State(w.t.Context(), name)
 		if err != nil || s.Running != 0 || s.Waiting != 0 {
 			return fmt.Sprintf("%s: %+v %v", name, s, err)
@@ -196,7 +196,7 @@ func TestLaterRefusalGivesTheLeasesBack(t *testing.T) {
 			t.Errorf("reason %q", j.LastError)
 		}
 		w.idle(hostName(w.host()))
-		w.eventually(5*time.Second, func() string {
+		w.eventually(30*time.Second, func() string {
 			l, name, err := newPacer(w.rdb, time.Hour).of(w.host())
 			if err != nil {
 				return err.Error()
@@ -234,7 +234,7 @@ func TestCancelledAndExpiredJobsLeaveTheLineOfARunningLimit(t *testing.T) {
 	if s, err := leases.State(t.Context(), hostName(w.host())); err != nil || s.Waiting != 2 {
 		t.Errorf("line after the cancel: %+v %v", s, err)
 	}
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		now, err := w.rdb.Time(t.Context()).Result()
 		if err != nil || now.Before(time.UnixMilli(w.expiry(expires.ID))) {
 			return "it may still begin"

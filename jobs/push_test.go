@@ -36,7 +36,7 @@ func TestReadersOfAPushFeedWaitForItsContent(t *testing.T) {
 		}
 		done <- err
 	}()
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if n := waiting(w.client, "news"); n != 1 {
 			return fmt.Sprint(n, " wait")
 		}

@@ -119,7 +119,7 @@ func TestLastTryIsNotArchivedWhileRedisFalters(t *testing.T) {
 	w.rdb.Set(t.Context(), recordKey("x"), "not a hash", 0)
 	w.foreign("x", asynq.MaxRetry(0))
 	w.work()
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if n, _ := w.rdb.LLen(t.Context(), asynqActive(QueueScheduled)).Result(); n != 1 {
 			return "not running"
 		}
@@ -231,7 +231,7 @@ func TestTwoHundredReadersOfAnEmptyFeedInTwoProcessesMakeOneRequest(t *testing.T
 	}
 	w.upstream.on(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
 		// Long enough that all readers have asked before the answer.
-		w.eventually(10*time.Second, func() string {
+		w.eventually(30*time.Second, func() string {
 			if n := waiting(w.client, "news") + waiting(second, "news"); n < 200 {
 				return fmt.Sprintf("%d readers wait", n)
 			}

@@ -36,7 +36,7 @@ func TestJobRunsFromQueueToStoredVersion(t *testing.T) {
 	if !strings.Contains(string(v.Page(1)), "<rss") {
 		t.Errorf("raw answer %q", v.Raw)
 	}
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		info, err := w.client.inspector.GetTaskInfo(QueueInteractive, j.ID)
 		if err != nil || !strings.Contains(string(info.Result), `"new version"`) {
 			return fmt.Sprintf("asynqmon shows %+v %v", info, err)
@@ -83,7 +83,7 @@ func TestBadTasksAreArchivedAtOnceWithTheReason(t *testing.T) {
 	}
 	w.work()
 	for id := range bad {
-		w.eventually(10*time.Second, func() string {
+		w.eventually(30*time.Second, func() string {
 			info, err := w.client.inspector.GetTaskInfo(QueueScheduled, id)
 			if err != nil || info.State != asynq.TaskStateArchived || info.LastErr == "" {
 				return fmt.Sprintf("%s: %+v %v", id, info, err)
@@ -192,7 +192,7 @@ func TestDeliveryAfterTheEndDoesNothing(t *testing.T) {
 	w := newWorld(t, withQuota(100, time.Hour))
 	w.work()
 	j := w.until(w.enqueue(Spec{ID: "once", Priority: Background}).ID, Done)
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if err := w.client.inspector.DeleteTask(QueueScheduled, j.ID); err != nil {
 			return err.Error()
 		}
@@ -214,7 +214,7 @@ func TestDeliveryAfterTheEndDoesNothing(t *testing.T) {
 // gone waits until asynq has ended a task without retention.
 func (w *world) gone(id string) {
 	w.t.Helper()
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		_, err := w.client.inspector.GetTaskInfo(QueueScheduled, id)
 		if errors.Is(err, asynq.ErrTaskNotFound) {
 			return ""
@@ -249,7 +249,7 @@ func TestFailedJobThatAPersonRunsAgainRuns(t *testing.T) {
 	})
 	w.work()
 	w.until(w.enqueue(Spec{ID: "broken"}).ID, Failed)
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if err := w.client.inspector.RunTask(QueueInteractive, "broken"); err != nil {
 			return err.Error()
 		}
@@ -273,7 +273,7 @@ func TestUnsentChargeThatItsWindowForgotIsPaidAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted := time.Now() // and its worker dies
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if time.Since(granted) < 400*time.Millisecond {
 			return "the window still counts it"
 		}
@@ -335,7 +335,7 @@ func TestInteractiveJobIsServedWhileLongJobsHoldEverySharedSlot(t *testing.T) {
 	}
 	w.cfg.Shutdown = time.Millisecond
 	w.work()
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if n := w.upstream.count(); n < 6 {
 			return fmt.Sprintf("%d slow ones run", n)
 		}

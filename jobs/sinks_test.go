@@ -175,7 +175,7 @@ func TestWebhookThatWasDownHasEachVersionOnceItIsUp(t *testing.T) {
 		}
 		return ""
 	})
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if s := w.states()["webhook"]; s.LastError != "" || s.Delivered != 3 || s.Lost != 0 {
 			return fmt.Sprintf("%+v", s)
 		}
@@ -220,7 +220,7 @@ func TestSinkThatNeverWorksEndsVisiblyAndHarmsNobody(t *testing.T) {
 	if j.Attempts != 2 || !strings.Contains(j.LastError, "answered 500") || j.Feed != "news" || j.Queue != QueueSinks {
 		t.Errorf("%+v", j)
 	}
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if s := w.states()["webhook"]; s.Lost != 1 || s.Failures != 2 || s.LastError == "" || s.Delivered != 0 {
 			return fmt.Sprintf("%+v", s)
 		}

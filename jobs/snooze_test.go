@@ -53,7 +53,7 @@ func TestOwnJobSnoozesWithItsTryUntouchedAndAReasonForAsynqmon(t *testing.T) {
 		t.Fatalf("a snoozed job has no next_at: %+v", j)
 	}
 	var info *asynq.TaskInfo
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		var err error
 		if info, err = w.client.inspector.GetTaskInfo(QueueInteractive, j.ID); err != nil {
 			return err.Error()
@@ -151,7 +151,7 @@ func TestQuotaThatNeverOpensEndsTheJobWithThatReason(t *testing.T) {
 	if !strings.Contains(j.LastError, "max_snooze") || w.upstream.count() != 0 {
 		t.Errorf("%+v, %d requests", j, w.upstream.count())
 	}
-	w.eventually(5*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		s, err := w.limiter.State(t.Context(), "q")
 		if err != nil || s.Scheduled.Waiting+s.Interactive.Waiting != 0 {
 			return fmt.Sprintf("it still stands in the line: %+v %v", s, err)

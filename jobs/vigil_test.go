@@ -24,7 +24,7 @@ func TestTheClaimOfADeadOwnerEndsByItsLease(t *testing.T) {
 		t.Fatalf("%s %v", job, err)
 	}
 	w.work()
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		job, err := w.client.Refresh(t.Context(), f, nil, feed.Head{Key: "news"})
 		if err != nil || job == "dead" {
 			return fmt.Sprint(job, err)
@@ -47,7 +47,7 @@ func TestWaitingReadersOutliveALostSubscription(t *testing.T) {
 			done <- err
 		}()
 	}
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		n, err := w.rdb.PubSubNumSub(t.Context(), "fw:{feed:news}:events").Result()
 		if err != nil || n["fw:{feed:news}:events"] != 1 {
 			return fmt.Sprint(n, err)
@@ -75,7 +75,7 @@ func TestAReaderWhoLeavesLeavesTheOthersWaiting(t *testing.T) {
 	left, stayed := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := w.client.Read(ctx, "news", nil, 30*time.Second); left <- err }()
 	go func() { _, err := w.client.Read(t.Context(), "news", nil, 30*time.Second); stayed <- err }()
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if n := waiting(w.client, "news"); n != 2 {
 			return fmt.Sprint(n, " wait")
 		}

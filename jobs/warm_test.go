@@ -14,7 +14,7 @@ import (
 // noted waits until what clients read is written.
 func (w *world) noted(client string, feeds int) {
 	w.t.Helper()
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		names, err := w.client.Reads(w.t.Context(), client)
 		if err != nil || len(names) != feeds {
 			return fmt.Sprintf("%v %v", names, err)
@@ -36,7 +36,7 @@ func TestTheFirstVisitIsColdAndLaterOnesAreWarm(t *testing.T) {
 	}
 	w.client.Note("phone", "news")
 	w.noted("phone", 1)
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		h, err := w.store.Head(t.Context(), "news")
 		if err != nil || h.State(time.Now(), 400*time.Millisecond) != "stale" {
 			return fmt.Sprint(h, err)

@@ -231,10 +231,10 @@ func start(t testing.TB, d *Dispatcher) (stop func()) {
 	return stop
 }
 
-// eventually polls until ok, ten seconds at most.
+// eventually polls until ok, half a minute at most.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	eventuallyWithin(t, 10*time.Second, what, ok)
+	eventuallyWithin(t, 30*time.Second, what, ok)
 }
 
 func eventuallyWithin(t testing.TB, limit time.Duration, what string, ok func() bool) {

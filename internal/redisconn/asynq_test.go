@@ -71,7 +71,7 @@ func TestAsynqOnEmbedded(t *testing.T) {
 			}
 			inspector := asynq.NewInspector(c.Asynq())
 			defer inspector.Close()
-			eventually(t, 5*time.Second, "both tasks are completed", func() bool {
+			eventually(t, 30*time.Second, "both tasks are completed", func() bool {
 				q, err := inspector.GetQueueInfo("default")
 				return err == nil && q.Completed == 2 && q.Retry == 0 && q.Archived == 0 && q.Processed == 3 && q.Failed == 1
 			})

@@ -76,7 +76,7 @@ func clusterGuard(t *testing.T, nodes *testredis.ClusterNodes) {
 			t.Fatal(err)
 		}
 		rdb.Close()
-		eventually(t, 10*time.Second, "writes are refused", func() bool { return errors.Is(c.Client().Set(context.Background(), "a", 1, 0).Err(), ErrBehind) })
+		eventually(t, 30*time.Second, "writes are refused", func() bool { return errors.Is(c.Client().Set(context.Background(), "a", 1, 0).Err(), ErrBehind) })
 		if had, err := looker.AcceptPrimary(t.Context()); err != nil || !had {
 			t.Fatal(had, err)
 		}

@@ -213,7 +213,7 @@ func TestLoadingIsWaitedFor(t *testing.T) {
 		s.Start(t)
 	}()
 	defer func() { <-up }()
-	eventually(t, 5*time.Second, "it listens", func() bool {
+	eventually(t, 30*time.Second, "it listens", func() bool {
 		conn, err := net.Dial("tcp", s.Addr())
 		if err == nil {
 			conn.Close()

@@ -150,17 +150,17 @@ func TestProcessesShareOneServer(t *testing.T) {
 	// kill -9 of the owner: the joiner takes over, with the data.
 	owner.kill()
 	joiner.want(t, "get a", "1 <nil>")
-	eventually(t, 5*time.Second, "another server answers", func() bool {
+	eventually(t, 30*time.Second, "another server answers", func() bool {
 		after := joiner.ask(t, "run")
 		return after != before && strings.HasSuffix(after, "<nil>")
 	})
 	joiner.want(t, "get a", "1 <nil>")
 	joiner.want(t, "set b 2", "OK <nil>")
-	eventually(t, 5*time.Second, "one server is left", func() bool { return len(servers(t, dir)) == 1 })
+	eventually(t, 30*time.Second, "one server is left", func() bool { return len(servers(t, dir)) == 1 })
 
 	// kill -9 of the last: nothing is left but the data.
 	joiner.kill()
-	eventually(t, 5*time.Second, "no server is left", func() bool { return len(servers(t, dir)) == 0 })
+	eventually(t, 30*time.Second, "no server is left", func() bool { return len(servers(t, dir)) == 0 })
 	c := mustOpen(t, Config{URL: "embedded", Data: dir})
 	wantValue(t, c, "a", "1")
 	wantValue(t, c, "b", "2")
@@ -177,7 +177,7 @@ func TestKilledOwnerBlocksNothing(t *testing.T) {
 		next.want(t, "get a", fmt.Sprint(i)+" <nil>")
 		next.kill()
 	}
-	eventually(t, 5*time.Second, "no server is left", func() bool { return len(servers(t, dir)) == 0 })
+	eventually(t, 30*time.Second, "no server is left", func() bool { return len(servers(t, dir)) == 0 })
 }
 
 func TestProcessesShareMiniredis(t *testing.T) {

@@ -58,7 +58,7 @@ func TestSentinel(t *testing.T) {
 	second := awaitOther(t, c, first.RunID)
 	steady(t, clients)
 
-	eventually(t, 10*time.Second, "the old primary is a replica in sync", func() bool {
+	eventually(t, 30*time.Second, "the old primary is a replica in sync", func() bool {
 		r, err := ask.Replicas(t.Context(), set.Name).Result()
 		return err == nil && len(r) == 1 && r[0]["master-link-status"] == "ok" && r[0]["flags"] == "slave"
 	})

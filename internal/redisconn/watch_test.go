@@ -50,7 +50,7 @@ func marked1(t *testing.T, c *Conn) {
 	c.watch.mu.Lock()
 	before := c.watch.shards[0].mark
 	c.watch.mu.Unlock()
-	eventually(t, 10*time.Second, "a further mark is left", func() bool {
+	eventually(t, 30*time.Second, "a further mark is left", func() bool {
 		c.watch.mu.Lock()
 		defer c.watch.mu.Unlock()
 		return c.watch.shards[0].mark > before
@@ -183,7 +183,7 @@ func TestAppendOnlyFiles(t *testing.T) {
 	marked1(t, c)
 	s.Kill()
 	s.Start(t)
-	eventually(t, 10*time.Second, "the change is seen", func() bool { return c.Identity().Changes == 1 })
+	eventually(t, 30*time.Second, "the change is seen", func() bool { return c.Identity().Changes == 1 })
 	wantWritten(t, c)
 
 	s.Kill()

@@ -140,6 +140,9 @@ func (o ListOptions) userFirst(text string) (*url.URL, error) {
 	if !ok {
 		return nil, &LineError{"the line is not user:password:host:port", wantURL}
 	}
+	if insideOut(user + ":" + password + "@" + host) {
+		return nil, &LineError{"host and port stand in front of user and password", "write user:password:host:port, as the list's format says"}
+	}
 	return o.build(o.Scheme, host, port, url.UserPassword(user, password))
 }
 

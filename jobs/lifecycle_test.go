@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
 
 	"feedwarden/jobs/feed"
+	"feedwarden/quota"
 )
 
 func TestCancelledJobStaysCancelled(t *testing.T) {
@@ -228,5 +231,53 @@ func TestCancelThatComesAsTheRunFallsAsleepHolds(t *testing.T) {
 	}
 	if j := w.get("j"); j.State != Cancelled {
 		t.Errorf("%+v", j)
+	}
+}
+
+// between does something once, after a command with this name and first key was answered.
+type between struct {
+	name, key string
+	once      sync.Once
+	do        func()
+}
+
+func (b *between) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (b *between) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if args := cmd.Args(); cmd.Name() == b.name && len(args) > 1 && args[1] == b.key {
+			b.once.Do(b.do)
+		}
+		return err
+	}
+}
+
+func TestJobThatEndsWhileItIsReadIsReadWithItsResult(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	release := make(chan struct{})
+	w.upstream.on(func(int, http.ResponseWriter, *http.Request) bool { <-release; return false })
+	id := w.enqueue(Spec{}).ID
+	w.work()
+	j := w.until(id, Running)
+	rdb := w.redis.Client()
+	t.Cleanup(func() { _ = rdb.Close() })
+	rdb.AddHook(&between{name: "hgetall", key: recordKey(id), do: func() {
+		close(release)
+		w.eventually(30*time.Second, func() string {
+			if info, err := w.client.inspector.GetTaskInfo(j.Queue, id); err != nil || info.State != asynq.TaskStateCompleted {
+				return fmt.Sprint(info, err)
+			}
+			return ""
+		})
+	}})
+	reader := newClient(w.cfg, w.client.catalog, rdb, w.store, w.limiter, quota.NewLeases(rdb), w.log)
+	if j, err := reader.Get(t.Context(), id); err != nil || j.State != Done || j.Result == nil || j.EndedAt == nil {
+		t.Errorf("%+v %v", j, err)
 	}
 }

@@ -50,6 +50,16 @@ func (c *Client) assemble(ctx context.Context, id string, rec map[string]string,
 			return Job{}, err
 		}
 	}
+	if info == nil || info.State == asynq.TaskStateCompleted || info.State == asynq.TaskStateArchived {
+		// It may have ended between the two looks: its record says with what.
+		again, err := c.rdb.HGetAll(ctx, recordKey(id)).Result()
+		if err != nil {
+			return Job{}, fmt.Errorf("jobs: read %q: %w", id, err)
+		}
+		if j := fromRecord(id, again); j.State.Ended() {
+			return j, nil
+		}
+	}
 	if info == nil {
 		if len(rec) == 0 {
 			return Job{}, fmt.Errorf("%w: %q", ErrNoJob, id)

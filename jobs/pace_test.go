@@ -243,7 +243,7 @@ func TestHeavyJobsWaitNoLongerThanTheirPlaceSaysWhateverComes(t *testing.T) {
 		}
 	}
 	t.Logf("%d heavy ones waited, at most %s longer than promised", waited, worst)
-	if waited < rounds/2 {
+	if paced && waited < rounds/2 { // or those that come may come too slowly to be refused
 		t.Errorf("only %d heavy ones had to wait", waited)
 	}
 }

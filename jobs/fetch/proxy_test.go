@@ -61,7 +61,7 @@ func TestThroughProxies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tg.both(t, func(t *testing.T, u string) {
 				resp := get(t, open(t, tg.config), u, Via{ID: name, Proxy: p})
-				if !strings.HasPrefix(string(resp.Body), "from 127.0.0.") {
+				if !strings.HasPrefix(string(resp.Body), "from 127.0.") || strings.HasPrefix(string(resp.Body), "from 127.0.0.1:") {
 					t.Errorf("body %q", resp.Body)
 				}
 			})
@@ -264,7 +264,7 @@ func TestEachFaultHasItsKind(t *testing.T) {
 					// A connection that was kept from before would hide what a new one meets.
 					cfg := Config{RootCAs: ca.Pool()}
 					if tt.want[""] == KindTimeout {
-						cfg.HeaderTimeout, cfg.IdleBody, cfg.MinRate = 300*time.Millisecond, 300*time.Millisecond, 10_000
+						cfg.HeaderTimeout, cfg.IdleBody, cfg.MinRate = time.Second, time.Second, 10_000
 					}
 					c = open(t, cfg)
 					resp, err := c.Do(t.Context(), Request{URL: u}, Via{ID: "p", Proxy: p.URL()})

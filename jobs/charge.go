@@ -16,7 +16,7 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	if f.Quota == "" {
 		return nil
 	}
-	req := quota.Request{Quota: f.Quota, ID: r.chargeID(), Cost: f.Cost, Priority: r.priority()}
+	req := quota.Request{Quota: f.Quota, ID: r.chargeID(), Cost: f.Cost, Priority: r.priority(), Label: f.Name}
 	d, err := h.limiter.Charge(ctx, req)
 	if err == nil && d.Granted && outlived(d, r.now()) {
 		// An unsent charge of an earlier run, which some window no longer counts: it would pay for nothing.

@@ -46,6 +46,9 @@ func TestJobRunsFromQueueToStoredVersion(t *testing.T) {
 	if n := w.charged(0); n != 1 {
 		t.Errorf("%d units charged", n)
 	}
+	if _, shares, err := w.limiter.Shares(t.Context(), "q"); err != nil || len(shares) != 1 || shares[0].Label != "news" {
+		t.Errorf("the units went to %+v, %v", shares, err)
+	}
 }
 
 func TestEqualAnswerRenewsTheVersionAndMakesNoNewOne(t *testing.T) {

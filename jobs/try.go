@@ -212,7 +212,7 @@ func (w *trying) charge(ctx context.Context) error {
 		return nil
 	}
 	w.Cost.ID = chargeID(w.id, 0)
-	d, err := w.limiter.Charge(ctx, quota.Request{Quota: w.feed.Quota, ID: w.Cost.ID, Cost: w.feed.Cost, Priority: quota.Interactive, NoLine: true})
+	d, err := w.limiter.Charge(ctx, quota.Request{Quota: w.feed.Quota, ID: w.Cost.ID, Cost: w.feed.Cost, Priority: quota.Interactive, NoLine: true, Label: w.feed.Name})
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,9 @@
 --
 -- KEYS   as in frame.lua
 -- ARGV   as in frame.lua, then for each request: charge ID, cost,
---        class (1 scheduled, 2 interactive; 3 and 4 are these, and take no place)
+--        class (1 scheduled, 2 interactive; 3 and 4 are these, and take no place);
+--        then, if a request has a label, a line of its number, a blank and the label
+--        for each that has one
 -- Reply  {spans, an answer for each request}; for a sole request that is granted,
 --        spans and answer as one text. Granted, an answer is numbers as in a
 --        state: cost, at, each window's used. Refused, it is
@@ -107,5 +109,8 @@ if refusals > 0 or n > grants_before then
     call('HINCRBY', META, 'refusals', refusals)
   end
   touch()
+  if labels then
+    note_grants()
+  end
 end
 return replies

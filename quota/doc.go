@@ -84,6 +84,13 @@
 // hour: the counters are copied once a quarter, when something is first counted in
 // it, and a quarter's own count is the difference to the next copy.
 //
+// A charge may carry a label: for whom it is. Shares tells the past day label by label.
+// Units are counted under it as they are granted, and taken from it by a refund, in the
+// quarters in which the series counts them: so the labels, and what had none, add up
+// to the series. A quarter knows 1,000 labels; what goes to others counts as having
+// none. A charge without a label costs nothing for it, one with a label three writes
+// more and its label's bytes for as long as its ID is remembered.
+//
 // # When things fail
 //
 // A lost reply is safe: ask again with the same ID (go-redis does). An error is
@@ -98,7 +105,8 @@
 // All keys of a quota share one hash tag, and all have a TTL. What is written has it
 // again; every eighth grant gives it to both logs and to meta, written or not.
 // fw:{quota:NAME}:state (totals, the newest entries), :meta (block, counters),
-// :series (the counters as quarters of an hour began), :log:0 and :log:1 (two
+// :series (the counters as quarters of an hour began, and their labels), :labels (those of
+// the newest quarter), :log:0 and :log:1 (two
 // generations of entries, charge IDs, refunds), :wait, :due, :line:scheduled,
 // :line:interactive, :sums:scheduled, :sums:interactive (the
 // line). Those of a running limit are fw:{running:NAME}:meta (block, the limit as

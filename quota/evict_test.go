@@ -13,7 +13,7 @@ import (
 // hold the quota up: at worst what the key spoke of is forgotten.
 func TestAnyKeyThatIsLostHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	for _, lost := range []string{"state", "meta", "log:0", "log:1", "wait", "due", "line:scheduled", "line:interactive", "sums:scheduled", "sums:interactive", "series"} {
+	for _, lost := range []string{"state", "meta", "log:0", "log:1", "wait", "due", "line:scheduled", "line:interactive", "sums:scheduled", "sums:interactive", "series", "labels"} {
 		t.Run(lost, func(t *testing.T) {
 			t.Parallel()
 			c := window(100, time.Minute)
@@ -26,7 +26,7 @@ func TestAnyKeyThatIsLostHoldsNobodyUp(t *testing.T) {
 			d.grant("c", 1)
 			d.hand.add(2 * time.Minute) // the next grant begins the second log
 			for i := range 30 {
-				d.grant(fmt.Sprint("d", i), 3)
+				d.ask(quota.Request{ID: fmt.Sprint("d", i), Cost: 3, Label: fmt.Sprint("feed-", i%3)})
 			}
 			d.refund("d3", 3)
 			for i := range 8 {

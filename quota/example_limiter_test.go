@@ -190,6 +190,32 @@ func ExampleLimiter_History() {
 	// granted 1 of 8 units, refused 1
 }
 
+func ExampleLimiter_Shares() {
+	limiter, stop := exampleLimiter()
+	defer stop()
+	ctx := context.Background()
+	for _, r := range []quota.Request{
+		{Quota: "api", ID: "a", Cost: 5, Label: "trending-bd"},
+		{Quota: "api", ID: "b", Cost: 2, Label: "trending-ph"},
+		{Quota: "api", ID: "c", Cost: 1},
+	} {
+		if _, err := limiter.Charge(ctx, r); err != nil {
+			panic(err)
+		}
+	}
+	points, shares, err := limiter.Shares(ctx, "api")
+	if err != nil {
+		panic(err)
+	}
+	last := len(points) - 1
+	for _, s := range shares {
+		fmt.Println(s.Label, "took", s.Units[last], "of", points[last].Units)
+	}
+	// Output:
+	// trending-bd took 5 of 8
+	// trending-ph took 2 of 8
+}
+
 func ExampleLimiter_Reload() {
 	limiter, stop := exampleLimiter()
 	defer stop()

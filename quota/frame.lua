@@ -4,12 +4,13 @@
 -- KEYS   1 state             string  all that a grant needs to know, in one read and one write
 --        2 meta              hash    what only a quota with a line, a block or refunds has; counters
 --        3 log:0, 4 log:1    hash    two generations of the log: chunks of entries, charge ID -> place,
---                                    refunded units by place (a tree)
+--                                    refunded units by place (a tree), labels by place
 --        5 wait              hash    charge ID -> "class place cost promise since refusals"
 --        6 due               zset    deadline (promise + grace) -> charge ID
 --        7, 8 line:*         zset    place -> charge ID; scheduled, interactive
 --        9, 10 sums:*        hash    units that wait, by place (a tree)
---        11 series           hash    quarter of an hour -> the counters as it began
+--        11 series           hash    quarter of an hour -> the counters as it began, and whom its units went to
+--        12 labels           hash    whom the newest quarter's units went to
 -- ARGV   1 the time in µs, or '' for the server's own
 --        2 the quota, numbers of 8 bytes: how long the log and the IDs are kept, µs; grace, µs;
 --          reserve, units; number of windows; per window limit and span, µs; per calendar window,

@@ -9,7 +9,7 @@ end
 
 -- The logs are asked once for all IDs.
 local asked, costs, older = {}, {}, {}
-for k = own, #ARGV, 3 do
+for k = own, #ARGV - 2, 3 do
   local i, cost = #asked + 1, not string.find(ARGV[k + 1], '%D') and tonumber(ARGV[k + 1]) -- which alone takes 0x10 and 1e3
   if not (cost and cost >= 1 and cost < NEVER and cost % 1 == 0) then
     return redis.error_reply('COST must be a whole number from 1 to 2^53-1')
@@ -21,6 +21,8 @@ if first > old then
   older = call('HMGET', OLDER, unpack(asked))
 end
 
+local labels = (#ARGV - own) % 3 == 0 and ARGV[#ARGV]
+local i, places = 1, {} -- the request that is answered; places of the grants, where there are labels
 local replies, refusals = {''}, 0
 for i = 1, #windows do
   replies[1] = replies[1] .. pack('<d', windows[i].span)
@@ -79,7 +81,20 @@ local function grant(id, cost)
       w.next = stamp
     end
   end
+  if labels then
+    places[i] = n
+  end
   granted(cost, stamp)
+end
+
+-- note_grants counts the units of labels, once the series has begun the quarter.
+local function note_grants()
+  for k, label in string.gmatch(labels, '(%d+) ([^\n]+)') do
+    k = tonumber(k)
+    if places[k] and note('+', label, costs[k]) then
+      call('HSET', YOUNG, '\v' .. places[k], label)
+    end
+  end
 end
 
 -- again answers an ID that was charged before and is still remembered.
@@ -91,7 +106,6 @@ local function again(p)
   end
 end
 
-local i = 1
 local grants_before, units_before = n, total
 while asked[i] and cold == 0 do
   local id, cost, class = asked[i], costs[i], ARGV[own + 3 * i - 1]
@@ -115,6 +129,9 @@ if not asked[i] then
       begin_slot(grants_before, units_before)
     end
     save()
+    if labels then
+      note_grants()
+    end
   end
   return asked[2] and replies or replies[1] .. replies[2]
 end

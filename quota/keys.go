@@ -16,6 +16,7 @@ func keys(prefix, name string) []string {
 		p + "sums:scheduled",
 		p + "sums:interactive",
 		p + "series",
+		p + "labels",
 	}
 }
 

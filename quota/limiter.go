@@ -99,7 +99,7 @@ func (l *Limiter) Config(name string) (Config, bool) {
 }
 
 // Charge takes r.Cost units of every window of a quota, or refuses. The errors
-// are ErrUnknownQuota, ErrID, ErrCost, *ImpossibleError (all before anything is
+// are ErrUnknownQuota, ErrID, ErrLabel, ErrCost, *ImpossibleError (all before anything is
 // charged), ErrClock, and Redis's own. An error is never a grant; after one that is
 // Redis's own, ask again with the same ID.
 func (l *Limiter) Charge(ctx context.Context, r Request) (Decision, error) {
@@ -201,13 +201,20 @@ func (l *Limiter) findID(name, id string) (*bound, error) {
 }
 
 func (l *Limiter) chargeArgs(b *bound, requests ...Request) []any {
-	args := l.args(b, 3*len(requests))
-	for _, r := range requests {
+	args := l.args(b, 3*len(requests)+1)
+	labels := ""
+	for i, r := range requests {
 		class := int(r.Priority) + 1
 		if r.NoLine {
 			class += 2
 		}
 		args = append(args, r.ID, r.Cost, class)
+		if r.Label != "" {
+			labels += text(int64(i+1)) + " " + r.Label + "\n"
+		}
+	}
+	if labels != "" {
+		args = append(args, labels)
 	}
 	return args
 }

@@ -32,7 +32,7 @@ end
 -- without one of its keys the line starts empty too.
 local function begin()
   if not state then
-    call('DEL', KEYS[3], KEYS[4], KEYS[11])
+    call('DEL', KEYS[3], KEYS[4], KEYS[11], KEYS[12])
     call('HDEL', META, 'rebased')
     m.gone, m.cap = {0, 0}, {0, 0}
     state = ''

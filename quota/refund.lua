@@ -47,6 +47,11 @@ end
 tree_add(log, HOLE, {{at, cost}}, m.cap[g])
 m.gone[g] = m.gone[g] + cost
 call('HINCRBY', META, 'back', cost)
+local label = call('HGET', log, '\v' .. p)
+if label then
+  call('HDEL', log, '\v' .. p)
+  note('-', label, cost)
+end
 touch()
 for _, w in ipairs(windows) do
   if stamp > w.cut then

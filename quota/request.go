@@ -13,7 +13,8 @@ type Request struct {
 	ID       string // the caller's name for this charge: 1 to 200 printable ASCII bytes
 	Cost     int64  // units, 1 to 2^53-1
 	Priority Priority
-	NoLine   bool // refused, it takes no place in the line
+	NoLine   bool   // refused, it takes no place in the line
+	Label    string // for whom, as History tells: up to 64 printable ASCII bytes; "" is nobody in particular
 }
 
 // Decision is the answer to a Request.
@@ -53,6 +54,9 @@ var ErrCost = errors.New("cost must be a whole number from 1 to 9007199254740991
 // ErrID is returned for a charge ID that is empty, too long or not printable.
 var ErrID = errors.New("charge ID must be 1 to 200 printable ASCII bytes")
 
+// ErrLabel is returned for a label that is too long or not printable.
+var ErrLabel = errors.New("a charge's label must be at most 64 printable ASCII bytes")
+
 // ErrClock is returned when this process's clock and Redis's are days apart, so
 // that the edges of a calendar window cannot be told.
 var ErrClock = errors.New("the clocks of this host and of Redis are days apart; set them right")
@@ -91,12 +95,11 @@ func ParseCost(s string) (int64, error) {
 
 func validCost(n int64) bool { return n >= 1 && n < 1<<53 }
 
-func validID(id string) bool {
-	if id == "" || len(id) > 200 {
-		return false
-	}
-	for i := range len(id) {
-		if id[i] < 0x20 || id[i] > 0x7e {
+func validID(id string) bool { return id != "" && len(id) <= 200 && printable(id) }
+
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
 			return false
 		}
 	}
@@ -108,6 +111,8 @@ func (r Request) check(c Config) error {
 	switch {
 	case !validID(r.ID):
 		return ErrID
+	case len(r.Label) > 64 || !printable(r.Label):
+		return ErrLabel
 	case !validCost(r.Cost):
 		return fmt.Errorf("cost %d: %w", r.Cost, ErrCost)
 	case r.Priority != Scheduled && r.Priority != Interactive:

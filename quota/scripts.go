@@ -30,6 +30,9 @@ var lineLua string
 //go:embed series.lua
 var seriesLua string
 
+//go:embed label.lua
+var labelLua string
+
 //go:embed seen.lua
 var seenLua string
 
@@ -70,8 +73,8 @@ var runningStateLua string
 var (
 	baseParts     = frameLua + logLua + seriesLua + treeLua + metaLua
 	lineParts     = baseParts + seenLua + ageLua + lineLua
-	chargeScript  = redis.NewScript(frameLua + hotLua + logLua + seriesLua + grantLua + treeLua + metaLua + ageLua + lineLua + seenLua + chargeLua)
-	refundScript  = redis.NewScript(lineParts + refundLua)
+	chargeScript  = redis.NewScript(frameLua + hotLua + logLua + seriesLua + labelLua + grantLua + treeLua + metaLua + ageLua + lineLua + seenLua + chargeLua)
+	refundScript  = redis.NewScript(lineParts + labelLua + refundLua)
 	leaveScript   = redis.NewScript(lineParts + leaveLua)
 	stateScript   = redis.NewScript(lineParts + stateLua)
 	blockScript   = redis.NewScript(baseParts + blockLua)

@@ -107,6 +107,8 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusNotFound, "unknown-quota", "no quota of that name in the config")
 	case errors.Is(err, quota.ErrCost):
 		return problem(http.StatusBadRequest, "invalid-cost", quota.ErrCost.Error())
+	case errors.Is(err, quota.ErrLabel):
+		return problem(http.StatusBadRequest, "invalid-label", quota.ErrLabel.Error())
 	case errors.Is(err, quota.ErrID):
 		return problem(http.StatusBadRequest, "invalid-id", quota.ErrID.Error())
 	case errors.Is(err, allocation.ErrUnknownEndpoint):

@@ -28,14 +28,15 @@ func (s *Server) listQuotas(w http.ResponseWriter, r *http.Request) {
 func (s *Server) getQuota(w http.ResponseWriter, r *http.Request) {
 	view, err := s.quota(r.Context(), r.PathValue("name"))
 	var points []quota.Point
+	var shares []quota.Share
 	if err == nil {
-		points, err = s.p.Quotas.History(r.Context(), view.Name)
+		points, shares, err = s.p.Quotas.Shares(r.Context(), view.Name)
 	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	view.History = PointsView(points)
+	view.History, view.HistoryLabels = PointsView(points), SharesView(shares)
 	s.answer(w, r, http.StatusOK, view)
 }
 
@@ -45,6 +46,7 @@ type charging struct {
 	Cost     *int64 `json:"cost"`
 	Priority string `json:"priority"` // scheduled (default) or interactive
 	NoLine   bool   `json:"no_line"`
+	Label    string `json:"label"` // for whom, as the quota's history tells
 }
 
 // charge answers 200 to a grant and 429 to a refusal, with the same body. The
@@ -69,7 +71,7 @@ func (s *Server) charge(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d, err := s.p.Quotas.Charge(r.Context(), quota.Request{
-		Quota: r.PathValue("name"), ID: body.ID, Cost: *body.Cost, Priority: class, NoLine: body.NoLine,
+		Quota: r.PathValue("name"), ID: body.ID, Cost: *body.Cost, Priority: class, NoLine: body.NoLine, Label: body.Label,
 	})
 	if err != nil {
 		s.fail(w, r, err)

@@ -75,6 +75,7 @@ func TestChargeRefusesWhatIsWrong(t *testing.T) {
 		`{"id":"a\nb","cost":1}`:             {400, "invalid-id"},
 		`{"id":"a","cost":1,"prio":"x"}`:     {400, "invalid-json"},
 		`{"id":"a","cost":1,"priority":"x"}`: {400, "invalid-priority"},
+		`{"id":"a","cost":1,"label":"a\n"}`:  {400, "invalid-label"},
 		`{"id":"a","cost":301}`:              {422, "impossible-cost"},
 		`{"id":"a","cost":281}`:              {422, "impossible-cost"},
 		`[]`:                                 {400, "invalid-json"},

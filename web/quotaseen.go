@@ -67,6 +67,25 @@ type Point struct {
 	RefundedUnits int64     `json:"refunded_units"`
 }
 
+// Share is what one label took of a quota, by the history's quarters of an hour.
+type Share struct {
+	Label         string  `json:"label"`
+	Units         []int64 `json:"units"` // granted
+	RefundedUnits []int64 `json:"refunded_units"`
+}
+
+// sharesShown bounds an answer: a quarter of an hour may know a thousand labels.
+const sharesShown = 100
+
+// SharesView is those that took the most, as JSON.
+func SharesView(shares []quota.Share) []Share {
+	views := make([]Share, 0, min(len(shares), sharesShown))
+	for _, s := range shares[:cap(views)] {
+		views = append(views, Share{Label: s.Label, Units: s.Units, RefundedUnits: s.Refunded})
+	}
+	return views
+}
+
 // PointsView is a quota's past day as JSON.
 func PointsView(points []quota.Point) []Point {
 	views := make([]Point, len(points))

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,10 @@ func TestAQuotaShowsWhatWasSeenOfIt(t *testing.T) {
 	if sum != (Point{Granted: 2, Units: 310, Refused: 3, RefundedUnits: 280}) {
 		t.Errorf("the past day %+v", sum)
 	}
+	// The units that are in no label had none.
+	if len(q.HistoryLabels) != 0 {
+		t.Errorf("labels %+v", q.HistoryLabels)
+	}
 	list := w.get("/v1/quotas").Body.String()
 	if strings.Contains(list, "history") || !strings.Contains(list, `"running":{"name":"quota:youtube","running":2`) {
 		t.Errorf("list %s", list)
@@ -95,5 +100,35 @@ func TestWithoutLeasesNobodyRuns(t *testing.T) {
 	}
 	if body := w.get("/metrics").Body.String(); strings.Contains(body, "feedwarden_quota_running") {
 		t.Error("there is a number of those who run")
+	}
+}
+
+// Who took a quota's units is told label by label, those that took the most first.
+func TestAQuotasHistoryIsToldByLabel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, body := range []string{
+		`{"id":"a","cost":30,"label":"trending-bd"}`, `{"id":"b","cost":80,"label":"my script"}`, `{"id":"c","cost":5}`,
+		`{"id":"b","cost":80,"label":"another"}`, `{"id":"d","cost":20,"label":"trending-bd"}`,
+	} {
+		w.wantStatus(w.charge(body), 200)
+	}
+	w.wantStatus(w.post("/v1/quotas/youtube/refund", `{"id":"d"}`), 200)
+	q := decode[Quota](w, w.get("/v1/quotas/youtube"))
+	got := map[string][2]int64{}
+	for _, s := range q.HistoryLabels {
+		if len(s.Units) != len(q.History) || len(s.RefundedUnits) != len(q.History) {
+			t.Fatalf("%d and %d quarters of %d", len(s.Units), len(s.RefundedUnits), len(q.History))
+		}
+		got[s.Label] = [2]int64{sum(s.Units), sum(s.RefundedUnits)}
+	}
+	if fmt.Sprint(got) != "map[my script:[80 0] trending-bd:[50 20]]" || q.HistoryLabels[0].Label != "my script" || q.Units != 135 {
+		t.Errorf("%d units: %v", q.Units, q.HistoryLabels)
+	}
+	if list := w.get("/v1/quotas").Body.String(); strings.Contains(list, "history_labels") {
+		t.Errorf("list %s", list)
+	}
+	if got := SharesView(make([]quota.Share, 250)); len(got) != 100 {
+		t.Errorf("%d labels", len(got))
 	}
 }

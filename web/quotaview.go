@@ -78,6 +78,9 @@ type Quota struct {
 	Running *Running `json:"running"`
 	// History is the past day by quarters of an hour, the present one last; only of a single quota.
 	History []Point `json:"history,omitempty"`
+	// HistoryLabels is who took the units of History: feeds, by their names, and what scripts
+	// charge under a label. Who took the most comes first, 100 at most.
+	HistoryLabels []Share `json:"history_labels,omitempty"`
 }
 
 // Line is who waits for a quota.

@@ -90,7 +90,7 @@ func codeOf(err error) int {
 	switch {
 	case errors.As(err, &unknownFeed), errors.As(err, &spec), errors.As(err, &impossible), errors.As(err, &expression), errors.As(err, &redisURL),
 		errors.Is(err, quota.ErrUnknownQuota), errors.Is(err, quota.ErrCost), errors.Is(err, quota.ErrSpan), errors.Is(err, allocation.ErrUnknownPool),
-		errors.Is(err, probe.ErrNoJudge), errors.Is(err, web.ErrCertificate), errors.Is(err, web.ErrUnknownSchedule), errors.Is(err, scheduler.ErrUnknownSchedule), errors.Is(err, scheduler.ErrZone), errors.Is(err, quota.ErrID):
+		errors.Is(err, probe.ErrNoJudge), errors.Is(err, web.ErrCertificate), errors.Is(err, web.ErrUnknownSchedule), errors.Is(err, scheduler.ErrUnknownSchedule), errors.Is(err, scheduler.ErrZone), errors.Is(err, quota.ErrID), errors.Is(err, quota.ErrLabel):
 		return exitUsage
 	case errors.As(err, &full), errors.As(err, &empty), errors.As(err, &notReady):
 		return exitRefused

@@ -61,6 +61,7 @@ type quotaChargeCmd struct {
 	ID       string `name:"id" required:"" help:"Names this charge: the same ID asked twice is charged once."`
 	Priority string `help:"scheduled, or interactive: before the scheduled ones, and from the reserve too." enum:"interactive,scheduled" default:"scheduled"`
 	NoLine   bool   `help:"Refused, take no place in the line."`
+	Label    string `help:"For whom: shown among the feeds on the quota's page; 64 characters at most." placeholder:"NAME"`
 }
 
 func (c *quotaChargeCmd) Run(e *env) error {
@@ -73,7 +74,7 @@ func (c *quotaChargeCmd) Run(e *env) error {
 		priority = quota.Scheduled
 	}
 	return e.with(func(s *session) error {
-		d, err := s.quotas.Charge(s.ctx, quota.Request{Quota: c.Name, ID: c.ID, Cost: cost, Priority: priority, NoLine: c.NoLine})
+		d, err := s.quotas.Charge(s.ctx, quota.Request{Quota: c.Name, ID: c.ID, Cost: cost, Priority: priority, NoLine: c.NoLine, Label: c.Label})
 		if err != nil {
 			return err
 		}

@@ -26,11 +26,11 @@ func (c *quotaShowCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		points, err := s.quotas.History(s.ctx, c.Name)
+		points, shares, err := s.quotas.Shares(s.ctx, c.Name)
 		if err != nil {
 			return err
 		}
-		view.History = web.PointsView(points)
+		view.History, view.HistoryLabels = web.PointsView(points), web.SharesView(shares)
 		t := e.table("", quotaHeader...)
 		if err := t.add(view, quotaCells(st)...); err != nil {
 			return err

@@ -18,7 +18,7 @@ func TestQuotaShowTellsThePast(t *testing.T) {
 	p := newPlace(t, demo.Options{})
 	p.write(commandsConfig)
 	for _, id := range []string{"a", "b"} {
-		p.run("", "quota", "charge", "q", "--cost", "60", "--id", id)
+		p.run("", "quota", "charge", "q", "--cost", "60", "--id", id, "--label", "my-script")
 	}
 	if _, _, code := p.run("", "quota", "block", "q", "--for", "10m", "--reason", "maintenance"); code != 0 {
 		t.Fatalf("exit %d", code)
@@ -28,6 +28,10 @@ func TestQuotaShowTellsThePast(t *testing.T) {
 	history, _ := q["history"].([]any)
 	if code != 0 || q["grants"] != 1.0 || q["units"] != 60.0 || q["refusals"] != 1.0 || q["blocks"] != 1.0 || q["block_reason"] != "maintenance" || len(history) != 96 {
 		t.Errorf("exit %d %s", code, out)
+	}
+	share := q["history_labels"].([]any)[0].(map[string]any)
+	if units := share["units"].([]any); share["label"] != "my-script" || len(units) != 96 || units[95].(float64)+units[94].(float64) != 60 {
+		t.Errorf("%v", share)
 	}
 	if running := q["running"].(map[string]any); running["running"] != 0.0 || running["limit"] != nil {
 		t.Errorf("%v", running)

@@ -24,10 +24,11 @@ type chart struct {
 
 // series is one colour of a chart.
 type series struct {
-	Name  string
-	Class string // s0 … s7, past
-	Path  string
-	Total string
+	Name   string
+	Class  string // s0 … s7, muted, unnamed
+	Path   string
+	Total  string
+	Coming string // beside Total: what is ahead
 }
 
 // guide is a level across a chart.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"feedwarden/quota"
 )
 
 // Forecaster says what the schedules will ask of the quotas, and what they will
@@ -60,17 +62,18 @@ const (
 type outlook struct {
 	At       time.Time
 	Past     map[string][]Point
-	Forecast *Forecast // nil where nobody plans
+	Shares   map[string][]quota.Share // who took it
+	Forecast *Forecast                // nil where nobody plans
 }
 
 func (n *snapshots) readOutlook(ctx context.Context) (*outlook, error) {
-	o := &outlook{At: time.Now(), Past: map[string][]Point{}}
+	o := &outlook{At: time.Now(), Past: map[string][]Point{}, Shares: map[string][]quota.Share{}}
 	for _, name := range n.server.p.Quotas.Names() {
-		points, err := n.server.p.Quotas.History(ctx, name)
+		points, shares, err := n.server.p.Quotas.Shares(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		o.Past[name] = PointsView(points)
+		o.Past[name], o.Shares[name] = PointsView(points), shares
 	}
 	if n.server.p.Forecast == nil {
 		return o, nil

@@ -61,7 +61,7 @@ func TestPagesShowWhatThereIs(t *testing.T) {
 		},
 		"/feeds":          {"fetch: &lt;timeout&gt; &amp; more", "4 min of 20 min", "failing (1)", "stale (1)"},
 		"/quotas":         {"20 left, 20 of them for interactive jobs", "1, 30 units", `href="/quotas/youtube"`},
-		"/quotas/youtube": {"&lt;waiter&gt;", "280 used", "granted <b>280</b>", "As a table", "Close it", "scheduled"},
+		"/quotas/youtube": {"&lt;waiter&gt;", "280 used", "other charges <b>280</b>", "As a table", "Close it", "scheduled"},
 		"/pools":          {"least-used", "3 of 3 eligible", `href="/pools/public"`},
 		"/pools/public":   {"proxy-b.example.org", "Share of picks", "Picks of 3 endpoints of pool public", "Handicap", "Quarantine"},
 		"/schedules":      {"Asia/Dhaka", "@every 10m", "in 5 min", "Pause", "Tick now"},

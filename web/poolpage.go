@@ -274,7 +274,7 @@ func picksChart(pool string, all []allocation.Endpoint) chart {
 	total := sum(counts)
 	c.Series = []series{
 		{Name: "picks", Class: "s0", Path: paths[0], Total: grouped(total)},
-		{Name: "handicap", Class: "past", Path: paths[1], Total: grouped(sum(handicaps))},
+		{Name: "handicap", Class: "muted", Path: paths[1], Total: grouped(sum(handicaps))},
 	}
 	if len(all) > 0 {
 		even := total / int64(len(all))

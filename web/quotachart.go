@@ -6,28 +6,24 @@ import (
 	"time"
 )
 
-// quotaChart is the past day and the coming one of a quota, by quarters of an hour:
-// what was granted, and, feed by feed, what will be.
+// quotaChart is the past day and the coming one of a quota, by quarters of an hour
+// and feed by feed: what was granted, and what will be.
 func quotaChart(q Quota, o *outlook) (chart, bool) {
 	past := o.Past[q.Name]
 	f, planned := o.quota(q.Name)
-	if len(past) == 0 && !planned {
+	// The quarter that the forecast begins in is in both: each has its own column.
+	layers := inColour(layersOf(past, o.Shares[q.Name], f))
+	if len(layers) == 0 {
 		return chart{}, false
 	}
-	// The quarter that the forecast begins in is in both: each has its own column.
-	names, ahead := topFeeds(f)
-	n, m := len(past), 0
-	for _, a := range ahead {
-		m = max(m, len(a))
+	n, m := len(past), len(past)
+	var values [][]int64
+	var granted int64
+	for _, l := range layers {
+		m = max(m, len(l.Ahead))
+		values = append(values, slices.Concat(l.Past, l.Ahead))
+		granted += sum(l.Past)
 	}
-	values := [][]int64{make([]int64, n)}
-	for i, p := range past {
-		values[0][i] = max(p.Units-p.RefundedUnits, 0)
-	}
-	for _, a := range ahead {
-		values = append(values, append(make([]int64, n), a...))
-	}
-	m = max(m, n)
 	c := chart{ID: "units-" + q.Name, Width: (n + m) * columnStep, Height: chartHeight, Now: float64(n * columnStep)}
 	most := highest(values)
 	pace, paceSays := quotaPace(q)
@@ -37,9 +33,12 @@ func quotaChart(q Quota, o *outlook) (chart, bool) {
 	most = roundUp(most * 1.02)
 	c.Top = counted(int(most), "unit") + " in 15 min"
 	paths := columns(values, most)
-	c.Series = append(c.Series, series{Name: "granted", Class: "past", Path: paths[0], Total: grouped(sum(values[0]))})
-	for i, name := range names {
-		c.Series = append(c.Series, series{Name: name, Class: fmt.Sprintf("s%d", i), Path: paths[i+1], Total: grouped(sum(ahead[i]))})
+	for i, l := range layers {
+		s := series{Name: l.Name, Class: l.Class, Path: paths[i], Total: grouped(sum(l.Past))}
+		if planned && l.Name != unnamed {
+			s.Coming = grouped(sum(l.Ahead))
+		}
+		c.Series = append(c.Series, s)
 	}
 	if pace > 0 && pace <= most {
 		c.Guides = append(c.Guides, guide{Y: level(int64(pace), most), Class: "limit", Says: paceSays})
@@ -52,43 +51,12 @@ func quotaChart(q Quota, o *outlook) (chart, bool) {
 		}
 		c.Axis = append(c.Axis, at.Add(time.Duration(h)*time.Hour).Format("15:04"))
 	}
-	c.Says = fmt.Sprintf("Units of %s by quarters of an hour: %s granted in the past 24 hours", q.Name, grouped(sum(values[0])))
+	c.Says = fmt.Sprintf("Units of %s by quarters of an hour, feed by feed: %s granted in the past 24 hours", q.Name, grouped(granted))
 	if planned {
 		c.Says += fmt.Sprintf(", %s to be granted in the coming %s", grouped(f.Granted), o.ahead())
 	}
-	c.Table = quotaTable(q.Name, past, names, ahead, o)
+	c.Table = quotaTable(q.Name, past, layers, o)
 	return c, true
-}
-
-// topFeeds are the feeds that take the most, and all others as one.
-func topFeeds(f QuotaForecast) (names []string, slots [][]int64) {
-	feeds := slices.Clone(f.Feeds)
-	slices.SortStableFunc(feeds, func(a, b FeedUnits) int {
-		switch {
-		case a.Units > b.Units:
-			return -1
-		case a.Units < b.Units:
-			return 1
-		}
-		return 0
-	})
-	for i, u := range feeds {
-		if i < seriesInColour || len(feeds) == seriesInColour+1 {
-			names, slots = append(names, u.Feed), append(slots, u.Slots)
-			continue
-		}
-		if i == seriesInColour {
-			names = append(names, fmt.Sprintf("%d others", len(feeds)-seriesInColour))
-			slots = append(slots, make([]int64, len(u.Slots)))
-		}
-		rest := slots[seriesInColour]
-		for k, v := range u.Slots {
-			if k < len(rest) {
-				rest[k] += v
-			}
-		}
-	}
-	return names, slots
 }
 
 // quotaPace is what a quarter of an hour may take for ever, by the window that
@@ -108,33 +76,48 @@ func quotaPace(q Quota) (float64, string) {
 }
 
 // quotaTable is the chart by the hour.
-func quotaTable(name string, past []Point, names []string, ahead [][]int64, o *outlook) table {
-	t := table{Caption: "Units of " + name + " by the hour (UTC)", Head: append([]string{"Hour from", "Granted"}, names...)}
-	for i := 0; i < len(past); i += 4 {
-		row := []string{past[i].Start.UTC().Format("02 Jan 15:04"), ""}
-		n := int64(0)
-		for _, p := range past[i:min(i+4, len(past))] {
-			n += max(p.Units-p.RefundedUnits, 0)
-		}
-		row[1] = grouped(n)
-		for range names {
-			row = append(row, "–")
-		}
-		t.Rows = append(t.Rows, row)
+func quotaTable(name string, past []Point, layers []layer, o *outlook) table {
+	t := table{Caption: "Units of " + name + " by the hour (UTC), feed by feed", Head: []string{"Hour from", "State", "Units"}}
+	for _, l := range layers {
+		t.Head = append(t.Head, l.Name)
 	}
-	if o.Forecast == nil || len(names) == 0 {
+	row := func(from time.Time, which string, i int, of func(layer) []int64) {
+		cells, total := make([]string, len(layers)), int64(0)
+		for k, l := range layers {
+			v := of(l)
+			n := sum(v[min(i, len(v)):min(i+4, len(v))])
+			cells[k], total = grouped(n), total+n
+		}
+		t.Rows = append(t.Rows, append([]string{from.UTC().Format("02 Jan 15:04"), which, grouped(total)}, cells...))
+	}
+	for i := 0; i < len(past); i += 4 {
+		row(past[i].Start, "granted", i, func(l layer) []int64 { return l.Past })
+	}
+	if o.Forecast == nil || len(layers) == 0 {
 		return t
 	}
 	for i := 0; i < int(forecastSpan/forecastSlot); i += 4 {
-		row := []string{o.Forecast.From.Add(time.Duration(i) * forecastSlot).UTC().Format("02 Jan 15:04"), "–"}
-		for _, a := range ahead {
-			n := int64(0)
-			for k := i; k < min(i+4, len(a)); k++ {
-				n += a[k]
-			}
-			row = append(row, grouped(n))
-		}
-		t.Rows = append(t.Rows, row)
+		row(o.Forecast.From.Add(time.Duration(i)*forecastSlot), "to come", i, func(l layer) []int64 { return l.Ahead })
+	}
+	return t
+}
+
+// mostTakers bounds the table of feeds.
+const mostTakers = 200
+
+// takersTable is who took units and who will, those that take the most first.
+func takersTable(name string, o *outlook) table {
+	f, _ := o.quota(name)
+	named, rest := layersOf(o.Past[name], o.Shares[name], f)
+	t := table{Caption: "Units of " + name + ", feed by feed", Head: []string{"Feed", "In the past 24 h", "In the coming 24 h"}}
+	if len(named) > mostTakers+1 {
+		named = append(named[:mostTakers:mostTakers], summed(named[mostTakers:]))
+	}
+	if rest.units() > 0 {
+		named = append(named, rest)
+	}
+	for _, l := range named {
+		t.Rows = append(t.Rows, []string{l.Name, grouped(sum(l.Past)), grouped(sum(l.Ahead))})
 	}
 	return t
 }

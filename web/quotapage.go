@@ -55,6 +55,7 @@ func (s *Server) outlookOr(r *http.Request, fault *string, now time.Time) *outlo
 type quotaPageView struct {
 	frame
 	Quota   quotaCard
+	Takers  table
 	Use     chart
 	HasUse  bool
 	PlanErr string
@@ -87,6 +88,7 @@ func (s *Server) quotaPage(w http.ResponseWriter, r *http.Request) {
 	o := s.outlookOr(r, &v.PlanErr, now)
 	v.Quota = newQuotaCard(part[Quota]{Name: view.Name, View: view}, now)
 	v.Quota.forecast(view, o, now)
+	v.Takers = takersTable(view.Name, o)
 	v.Use, v.HasUse = useChart(view, o)
 	if o.Forecast != nil {
 		for _, f := range o.Forecast.Starved {

@@ -88,8 +88,8 @@
 // Units are counted under it as they are granted, and taken from it by a refund, in the
 // quarters in which the series counts them: so the labels, and what had none, add up
 // to the series. A quarter knows 1,000 labels; what goes to others counts as having
-// none. A charge without a label costs nothing for it, one with a label three writes
-// more and its label's bytes for as long as its ID is remembered.
+// none. A charge without a label costs nothing for it; one with a label two writes, and a
+// line that is kept as long as its ID.
 //
 // # When things fail
 //

@@ -92,7 +92,8 @@ local function note_grants()
   for k, label in string.gmatch(labels, '(%d+) ([^\n]+)') do
     k = tonumber(k)
     if places[k] and note('+', label, costs[k]) then
-      call('HSET', YOUNG, '\v' .. places[k], label)
+      local at = label_field(places[k])
+      call('HSET', YOUNG, at, (call('HGET', YOUNG, at) or '') .. format('%.0f %s\n', places[k], label))
     end
   end
 end

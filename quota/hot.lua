@@ -40,7 +40,8 @@ if cold == 0 and not ARGV[9] and cost and cost >= 1 and cost < NEVER and cost % 
     call('PEXPIRE', YOUNG, ARGV[3])
     if label then
       call('HINCRBY', KEYS[12], '+' .. label, cost)
-      call('HSET', YOUNG, '\v' .. n + 1, label)
+      local at = '\v' .. (n + 1 - (n + 1) % CHUNK) / CHUNK
+      call('HSET', YOUNG, at, (call('HGET', YOUNG, at) or '') .. format('%.0f %s\n', n + 1, label))
     end
     return spans .. pack('<dd', cost, stamp) .. uses
   end

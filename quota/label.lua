@@ -1,11 +1,16 @@
 -- label: whom the units went to. labels is of one quarter of an hour: its number
 -- under '\t', '+label' -> units granted, '-label' -> units given back. It moves into
 -- the series, behind what that has of its quarter, when a label is first counted in
--- another one. The log has a labelled charge's label under '\v' and its place: no
--- charge ID begins so.
+-- another one. The log has the labels of CHUNK places under '\v' and a number, each in
+-- a line after its place: no charge ID begins so.
 -- A charge without a label costs nothing here. Cost: O(1); O(labels) once a quarter.
 
 local LABELS = KEYS[12]
+
+-- label_field is where the log has the label of a place.
+local function label_field(p)
+  return '\v' .. (p - p % CHUNK) / CHUNK
+end
 
 -- note counts units under '+' or '-' and a label, in the quarter that the series
 -- has begun. It says whether they were: a quarter has 1,000 of these at most, and

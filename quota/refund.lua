@@ -47,9 +47,8 @@ end
 tree_add(log, HOLE, {{at, cost}}, m.cap[g])
 m.gone[g] = m.gone[g] + cost
 call('HINCRBY', META, 'back', cost)
-local label = call('HGET', log, '\v' .. p)
+local label = match('\n' .. (call('HGET', log, label_field(p)) or ''), format('\n%.0f ([^\n]+)', p))
 if label then
-  call('HDEL', log, '\v' .. p)
   note('-', label, cost)
 end
 touch()

@@ -128,9 +128,9 @@ func (b *quotaBench) quotas(rounds int) []quota.Config {
 	}
 	all := []quota.Config{
 		wide("10,000", quota.MaxLimit, long), wide("100,000", quota.MaxLimit, long), wide("leaving", quota.MaxLimit, short),
-		wide("crowd", quota.MaxLimit, long), wide("alone", quota.MaxLimit, long), wide("batch", quota.MaxLimit, long), wide("naive's", quota.MaxLimit, short),
+		wide("crowd", quota.MaxLimit, long), wide("alone", quota.MaxLimit, long), wide("labelled", quota.MaxLimit, long), wide("batch", quota.MaxLimit, long), wide("naive's", quota.MaxLimit, short),
 		wide("no-line", 1000, long), wide("line", 1000, long),
-		wide("memory-1", 10_000, long), wide("memory-10", 10_000, long), wide("memory-100", 10_000, long),
+		wide("memory-1", 10_000, long), wide("memory-10", 10_000, long), wide("memory-100", 10_000, long), wide("memory-label", 10_000, long),
 	}
 	for round := range rounds + 1 {
 		for _, cost := range costs {
@@ -182,6 +182,7 @@ func (b *quotaBench) request(name string, cost int64) quota.Request {
 const (
 	aloneEmpty = "a caller alone: empty EVALSHA"
 	aloneRate  = "a caller alone: redis_rate"
+	aloneGrant = "a caller alone: grant, cost 1"
 	manyEmpty  = "64 callers, a call each: empty EVALSHA"
 	manyRate   = "64 callers, a call each: redis_rate"
 	naive100   = "64 callers, cost 100: naive, one member a unit"
@@ -192,7 +193,8 @@ func (b *quotaBench) lines() []line {
 	all := []line{
 		{subject: b.script(aloneEmpty, 1)},
 		{subject: b.rate(aloneRate, 1), base: aloneEmpty},
-		{subject: b.grants("a caller alone: grant, cost 1", 1, func(int) string { return "alone" }, 1), base: aloneRate, aim: 0.75},
+		{subject: b.grants(aloneGrant, 1, func(int) string { return "alone" }, 1), base: aloneRate, aim: 0.75},
+		{subject: b.labelled("a caller alone: grant with a label, cost 1"), base: aloneGrant},
 		{subject: b.script(manyEmpty, callers)},
 		{subject: b.rate(manyRate, callers), base: manyEmpty},
 		{subject: b.single("64 callers, a call each: grant, cost 1", "crowd"), base: manyRate, aim: 0.75},
@@ -261,6 +263,17 @@ func (b *quotaBench) grants(name string, callers int, of func(round int) string,
 		})
 	}}
 }
+
+// labelled charges as jobs do: under the name of one of eighty feeds.
+func (b *quotaBench) labelled(name string) subject {
+	return subject{name: name, run: func(round int) (float64, error) {
+		return loop(b.ctx, b.span, 1, func(ctx context.Context, n int64) error {
+			return granted(b.l.Charge(ctx, quota.Request{Quota: "labelled", ID: id(name, round, n), Cost: 1, Label: feedOf(n)}))
+		})
+	}}
+}
+
+func feedOf(n int64) string { return fmt.Sprintf("trending-%02d", n%80) }
 
 // single makes a call for each charge, whatever the crowd.
 func (b *quotaBench) single(name, of string) subject {
@@ -348,5 +361,14 @@ func (b *quotaBench) memory() ([]size, error) {
 		n, err = use("fw:{quota:" + name + "}:*")
 		all = append(all, size{fmt.Sprintf("one entry a charge, cost %d (%d charges)", cost, 10_000/cost), n})
 	}
+	for n := range int64(10_000) {
+		r := b.request("memory-label", 1)
+		r.Label = feedOf(n)
+		if err := granted(b.l.Charge(b.ctx, r)); err != nil {
+			return nil, err
+		}
+	}
+	n, err = use("fw:{quota:memory-label}:*")
+	all = append(all, size{"one entry a charge, cost 1 (10000 charges), each with a label", n})
 	return all, err
 }

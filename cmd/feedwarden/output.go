@@ -1,89 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 	"time"
 )
-
-// table collects rows for a person, or prints objects for a program: a command
-// adds both and env.json decides.
-type table struct {
-	e      *env
-	tw     *tabwriter.Writer
-	text   *bytes.Buffer
-	rows   int
-	header []string
-	empty  string // what to say, on standard error, when there is no row
-}
-
-func (e *env) table(empty string, header ...string) *table {
-	text := &bytes.Buffer{}
-	return &table{e: e, text: text, tw: tabwriter.NewWriter(text, 0, 0, 2, ' ', 0), header: header, empty: empty}
-}
-
-// add writes one object as a JSON line, or its cells as a row.
-func (t *table) add(object any, cells ...string) error {
-	t.rows++
-	if t.e.json {
-		return t.e.line(object)
-	}
-	if t.rows == 1 {
-		fmt.Fprintln(t.tw, strings.Join(t.header, "\t"))
-	}
-	for i := range cells {
-		cells[i] = oneLine(cells[i])
-	}
-	fmt.Fprintln(t.tw, strings.Join(cells, "\t"))
-	return nil
-}
-
-func (t *table) flush() error {
-	if t.rows == 0 && !t.e.json {
-		fmt.Fprintln(t.e.errOut, t.empty)
-	}
-	if err := t.tw.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(t.text.String()) {
-		line = strings.TrimRight(line, "\n")
-		if t.e.width > 0 {
-			line = clip(line, t.e.width) // a wrapped row is no row any more; --json has it whole
-		}
-		if _, err := fmt.Fprintln(t.e.out, strings.TrimRight(line, " ")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // line prints one object as JSON on a line.
 func (e *env) line(object any) error {
 	enc := json.NewEncoder(e.out)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(object)
-}
-
-// oneLine keeps control characters of other people's texts out of a terminal.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-// clip shortens a text for a table's cell.
-func clip(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n-1]) + "…"
 }
 
 // span is a duration as a person reads it: 350ms, 12.3s, 4m10s, 3h5m, 2d4h. At

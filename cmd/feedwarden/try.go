@@ -121,14 +121,14 @@ const tryIndent = 11
 
 // part writes lines under a name.
 func (p *tryPage) part(name, paint string, lines ...string) {
-	for i, line := range lines {
+	var wrapped []string
+	for _, line := range lines {
+		wrapped = append(wrapped, p.wrap(oneLine(line))...)
+	}
+	for i, line := range wrapped {
 		label := ""
 		if i == 0 {
 			label = name
-		}
-		line = oneLine(line)
-		if p.e.width > tryIndent+20 {
-			line = clip(line, p.e.width-tryIndent)
 		}
 		if paint != "" && i == 0 {
 			line = p.paint(paint, line)
@@ -160,6 +160,8 @@ func (p *tryPage) print() error {
 	if t.Via != nil {
 		over := t.Via.Endpoint
 		switch {
+		case t.Via.URL == t.Via.Endpoint && t.Via.URL != "":
+			over += " of pool " + t.Via.Pool
 		case t.Via.URL != "":
 			over = fmt.Sprintf("%s of pool %s (%s)", t.Via.URL, t.Via.Pool, t.Via.Endpoint)
 		case over == jobs.Direct:
@@ -301,7 +303,7 @@ func (p *tryPage) failure() {
 	if p.t.RetryAfterMS > 0 {
 		paint, name = yellow, "refused"
 	}
-	p.part(name, paint, p.wrap(f.Reason)...)
+	p.part(name, paint, f.Reason)
 	if p.t.RetryAfterMS > 0 {
 		p.part("", "", "again in "+span(time.Duration(p.t.RetryAfterMS)*time.Millisecond))
 	}
@@ -318,7 +320,8 @@ func (p *tryPage) failure() {
 	}
 }
 
-// wrap breaks a text into lines that fit.
+// wrap breaks a text into lines that fit: between words, and within one, as an
+// address is, that is longer than a line.
 func (p *tryPage) wrap(text string) []string {
 	width := p.e.width - tryIndent
 	if width < 20 {
@@ -327,10 +330,15 @@ func (p *tryPage) wrap(text string) []string {
 	var out []string
 	line := ""
 	for word := range strings.FieldsSeq(text) {
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
+		if line != "" && columns(line)+1+columns(word) > width {
 			out, line = append(out, line), ""
 		}
 		line = strings.TrimPrefix(line+" "+word, " ")
+		for columns(line) > width {
+			var head string
+			head, line = cut(line, width)
+			out = append(out, head)
+		}
 	}
 	return append(out, line)
 }

@@ -130,9 +130,27 @@ func TestPageOfATry(t *testing.T) {
 			}
 		}
 		for line := range strings.Lines(out.String()) {
-			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 100 {
+			if n := columns(strings.TrimRight(line, "\n")); n > 100 {
 				t.Errorf("%s: a line of %d columns: %s", tt.name, n, line)
 			}
 		}
+	}
+}
+
+// What was sent is seen whole, however narrow the terminal.
+func TestTryPageBreaksWhatIsTooLongAndCutsNothing(t *testing.T) {
+	t.Parallel()
+	long := "https://example.org/videos?chart=mostPopular&maxResults=50&part=snippet%2Cstatistics&regionCode=BD&x=動画"
+	p := &tryPage{e: &env{width: 60}}
+	p.part("sent", "", "GET "+long)
+	text := ""
+	for line := range strings.Lines(p.b.String()) {
+		if n := columns(strings.TrimRight(line, "\n")); n > 60 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		text += strings.TrimSpace(line[tryIndent:])
+	}
+	if text != "GET"+long {
+		t.Errorf("%q is not %q", text, "GET"+long)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -173,6 +174,10 @@ func (d *decoder) syntaxFault(err error, text string, cols columns) {
 		problem, want = "YAML: a tab in the indentation", "want spaces"
 	case strings.Contains(line, "${"):
 		want = `inside { } and [ ], write "${NAME}" in quotes`
+	case unquotedStar.MatchString(line):
+		problem, want = "YAML: a text that begins with *", "write it in quotes"
+	case noSpace.MatchString(line) && !strings.Contains(syntax.Message, "reserved character"):
+		want = "a key's colon is followed by a blank"
 	case strings.Contains(syntax.Message, "mapping value is not allowed"):
 		want = `a text with ": " in it is written in quotes`
 	case strings.Contains(syntax.Message, "reserved character"):
@@ -180,6 +185,12 @@ func (d *decoder) syntaxFault(err error, text string, cols columns) {
 	}
 	d.fault(pos, problem, want)
 }
+
+// What a newcomer to YAML writes: a schedule, and a key, as they come.
+var (
+	unquotedStar = regexp.MustCompile(`[:,\[{-]\s+\*[/\s,0-9]`)
+	noSpace      = regexp.MustCompile(`^\s*(- )?[A-Za-z_][\w-]*:[^\s/]`)
+)
 
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -189,9 +190,29 @@ func (r *feedReader) fill(t *template, feed *Feed) {
 		return
 	}
 	for _, problem := range r.check(feed.SourceConfig()) {
-		r.fault(t.kind.pos, fmt.Sprintf("%s: %s", t.path, r.scrub(problem)), "")
+		r.fault(t.place(problem), fmt.Sprintf("%s: %s", t.path, r.scrub(problem)), "")
 		t.faulty = true
 	}
+}
+
+// place is where the key stands that a source's complaint begins with, such as
+// params.maxResults or items; of what stands nowhere, the source.
+func (t *template) place(problem string) Pos {
+	at := t.kind.pos
+	keys, _, _ := strings.Cut(strings.NewReplacer(":", " ").Replace(problem), " ")
+	in := t.body
+	for key := range strings.SplitSeq(keys, ".") {
+		if in == nil || in.kind != mapping {
+			break
+		}
+		i := slices.IndexFunc(in.entries, func(e entry) bool { return e.key == key })
+		if i < 0 {
+			break
+		}
+		in = in.entries[i].value
+		at = in.pos
+	}
+	return at
 }
 
 // checkedFeeds is how many feeds of an entry the source looks at: compiling

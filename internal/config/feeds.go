@@ -47,8 +47,9 @@ type template struct {
 	params  []entry
 	headers []entry
 	dims    []dimension
-	cost    Pos  // what decides the cost
-	faulty  bool // the source itself is not checked again
+	cost    Pos   // what decides the cost
+	body    *node // the whole entry
+	faulty  bool  // the source itself is not checked again
 }
 
 func (r *feedReader) entry(e entry, p path) {
@@ -56,11 +57,19 @@ func (r *feedReader) entry(e entry, p path) {
 	if problem, want := properName(e.key); problem != "" {
 		r.fault(e.pos, fmt.Sprintf("feeds: %s %s", quote(e.key), problem), want)
 	}
-	t := &template{path: p, pos: e.pos, feed: defaultFeed(e.key)}
+	t := &template{path: p, pos: e.pos, body: e.value, feed: defaultFeed(e.key)}
 	t.feed.Pos = e.pos
 	f := r.section(e.value, p, e.pos)
 	t.dims = r.each(f)
-	t.kind = f.choice("source", &t.feed.Source, sourceNames()...)
+	t.kind = f.text("source", &t.feed.Source, func(s string) (string, string) {
+		if slices.Contains(sourceNames(), s) {
+			return "", ""
+		}
+		if meant := otherSourceNames[strings.ToLower(s)]; meant != "" {
+			return "is none of its values", fmt.Sprintf("did you mean %q?", meant)
+		}
+		return "is none of its values", orNear(s, sourceNames())
+	})
 	if t.kind == nil && !f.has("source") && (e.value.kind == mapping || e.value.kind == nothing) {
 		r.fault(e.pos, fmt.Sprintf("%s has no source", p), "want source: "+strings.Join(sourceNames(), ", "))
 	}

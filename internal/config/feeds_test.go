@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -112,6 +113,29 @@ func TestWhatCanHardlyBeMeantIsAWarning(t *testing.T) {
 		"f.yaml:2:90: feeds.a.each: {region} stands in no url, params or headers; so these feeds all fetch the same"
 	if got := f.Warnings.Error(); got != want {
 		t.Errorf("warnings are\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAddressesThatWillBeRefusedAreAWarning(t *testing.T) {
+	const feeds = `
+feeds:
+  a: {source: syndication, url: "http://127.0.0.1:8080/{x}.xml", each: {x: [a, b]}}
+  b: {source: syndication, url: "http://localhost/feed.xml"}
+  c: {source: json, url: "http://[fd00::1]/", items: .}
+  d: {source: html, url: "http://intranet:8080/", items: p}
+  e: {source: syndication, url: "https://203.0.113.9/feed.xml"}
+  f: {source: syndication, url: "https://example.org/feed.xml"}
+  g: {source: push}
+`
+	var places []string
+	for _, w := range mustParse(t, feeds).Warnings {
+		places = append(places, fmt.Sprintf("%d:%d", w.Line, w.Col))
+	}
+	if got := strings.Join(places, " "); got != "3:3 4:3 5:3 6:3" {
+		t.Errorf("warnings at %s", got)
+	}
+	if w := mustParse(t, "fetch: {allow_private: true}"+feeds).Warnings; len(w) > 0 {
+		t.Errorf("where it is allowed: %v", w)
 	}
 }
 

@@ -58,6 +58,12 @@ var sourceKeys = []struct {
 	{"push", nil},
 }
 
+// otherSourceNames are what people call a source before they know its name.
+var otherSourceNames = map[string]string{
+	"rss": "syndication", "atom": "syndication", "feed": "syndication", "jsonfeed": "syndication", "xml": "syndication",
+	"api": "json", "rest": "json", "page": "html", "web": "html", "css": "html", "scrape": "html", "script": "push", "file": "push",
+}
+
 func sourceNames() []string {
 	var names []string
 	for _, s := range sourceKeys {

@@ -90,6 +90,9 @@ func (d *decoder) decode(root *node, file string) *File {
 	out.Pools = d.pools(f.node("pools"), f.pos("pools"))
 	out.Feeds = d.feeds(f.node("feeds"), f.pos("feeds"), out.Quotas, out.Pools)
 	f.done(nil)
+	if !out.Fetch.AllowPrivate {
+		d.warnPrivate(out.Feeds)
+	}
 	out.anchor(filepath.Dir(file))
 	return out
 }

@@ -50,7 +50,8 @@ func (d *decoder) quota(e entry, p path) Quota {
 		q.Windows = presetWindows(q.Preset, source.DefaultBucket)
 	}
 	if n := whole(f, "reserve", &q.Reserve, 0, maxUnits); n != nil {
-		if largest := largestLimit(q); largest > 0 && q.Reserve >= largest {
+		faulty := slices.ContainsFunc(q.Windows, func(w Window) bool { return w.Limit == 0 })
+		if largest := largestLimit(q); largest > 0 && q.Reserve >= largest && !faulty {
 			f.bad("reserve", n, "leaves scheduled jobs nothing", fmt.Sprintf("want less than the limit, %d", largest))
 		}
 	}

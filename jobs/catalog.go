@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"feedwarden/internal/spelling"
 	"feedwarden/jobs/source"
 )
 
@@ -115,5 +116,8 @@ func (s *shelf) near(name string) string {
 			return n
 		}
 	}
-	return ""
+	return spelling.Near(name, s.names[:min(len(s.names), mostCompared)])
 }
+
+// mostCompared bounds what an unknown name costs: strangers may ask too.
+const mostCompared = 500

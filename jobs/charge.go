@@ -84,7 +84,12 @@ func refusal(name string, d quota.Decision) string {
 	text := fmt.Sprintf("quota %s", name)
 	for _, w := range d.Windows {
 		if w.Used+d.Cost > w.Limit {
-			text += fmt.Sprintf(": %d of %d used in %s", w.Used, w.Limit, units.FormatDuration(w.Per))
+			text += fmt.Sprintf(": %d of %d used ", w.Used, w.Limit)
+			if w.Calendar != "" {
+				text += "this " + w.Calendar
+			} else {
+				text += "in " + units.FormatDuration(w.Per)
+			}
 			break
 		}
 	}

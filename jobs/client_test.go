@@ -26,8 +26,10 @@ func TestEnqueueRefusesWhatCannotBeRight(t *testing.T) {
 		}
 	}
 	var uf *UnknownFeedError
-	if _, err := w.client.Enqueue(t.Context(), Spec{Feed: "new"}); !errors.As(err, &uf) || uf.Near != "news" {
-		t.Errorf("unknown feed: %v", err)
+	for _, name := range []string{"new", "nesw"} {
+		if _, err := w.client.Enqueue(t.Context(), Spec{Feed: name}); !errors.As(err, &uf) || uf.Near != "news" {
+			t.Errorf("unknown feed: %v", err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,8 +90,8 @@ func newQuotaCard(p part[Quota], now time.Time) quotaCard {
 		return c
 	}
 	c.Remaining = grouped(q.Remaining) + " left"
-	if q.Reserve > 0 {
-		c.Remaining += ", " + grouped(q.Reserve) + " of them for interactive jobs"
+	if kept := q.Remaining - scheduledLeft(q); kept > 0 {
+		c.Remaining += ", " + grouped(kept) + " of them for interactive jobs"
 	}
 	c.Blocked, c.Opens, c.BlockReason = q.BlockedUntil != nil, relative(q.BlockedUntil, now, ""), q.BlockReason
 	c.Release = relative(q.NextReleaseAt, now, "nothing is used")
@@ -114,6 +115,18 @@ func newQuotaCard(p part[Quota], now time.Time) quotaCard {
 		c.Waiters = append(c.Waiters, waiterRow{w, relative(&w.PromisedAt, now, ""), relative(&w.Since, now, ""), chargeLink(w.ID), jobOrID(w.ID)})
 	}
 	return c
+}
+
+// scheduledLeft is what of the units left scheduled jobs may take: the reserve is
+// kept in each window that is larger than it.
+func scheduledLeft(q Quota) int64 {
+	left := q.Remaining
+	for _, w := range q.Windows {
+		if q.Reserve < w.Limit {
+			left = min(left, max(0, w.Limit-w.Used-q.Reserve))
+		}
+	}
+	return left
 }
 
 // jobOfCharge finds the job in a charge's ID: JOB#SINCE/REQUEST, or JOB/REQUEST.
@@ -279,7 +292,7 @@ func resultWords(b json.RawMessage) (string, bool) {
 		text += ", " + counted(int(r.Units), "unit")
 	}
 	if len(r.Via) > 0 {
-		text += ", through " + list(r.Via, 2)
+		text += ", through " + list(slices.Compact(slices.Sorted(slices.Values(r.Via))), 2)
 	}
 	return text, true
 }

@@ -51,6 +51,28 @@ func cut(s string, n int) (head, rest string) {
 	return s, ""
 }
 
+// folded breaks a text into lines of so many columns: between words, and within
+// one, as an address is, that is longer than a line.
+func folded(text string, width int) []string {
+	if width < 20 {
+		return []string{text}
+	}
+	var out []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && columns(line)+1+columns(word) > width {
+			out, line = append(out, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+		for columns(line) > width {
+			var head string
+			head, line = cut(line, width)
+			out = append(out, head)
+		}
+	}
+	return append(out, line)
+}
+
 // oneLine keeps out of a terminal what steers it in other people's texts:
 // control characters, and the marks that turn the direction of what follows.
 func oneLine(s string) string {

@@ -23,6 +23,9 @@ func TestExitCodesOfWrongCalls(t *testing.T) {
 		says string
 	}{
 		{[]string{"nosuch"}, exitUsage, "nosuch"},
+		{[]string{"serv"}, exitUsage, `did you mean "serve"?`},
+		{[]string{"quota", "charge", "q", "--csot", "1"}, exitUsage, "Try: feedwarden quota charge --help\n"},
+		{[]string{"completion", "--help"}, exitDone, "    bash:  source <(feedwarden completion bash)\n"},
 		{[]string{"quota", "charge", "q"}, exitUsage, "--cost"},
 		{[]string{"quota", "charge", "q", "--cost", "0", "--id", "x"}, exitUsage, "cost"},
 		{[]string{"quota", "charge", "q", "--cost", "0x10", "--id", "x"}, exitUsage, "cost"},
@@ -31,7 +34,9 @@ func TestExitCodesOfWrongCalls(t *testing.T) {
 		{[]string{"quota", "charge", "q", "--cost=-1", "--id", "x"}, exitUsage, "cost"},
 		{[]string{"quota", "charge", "q", "--cost", "9007199254740992", "--id", "x"}, exitUsage, "cost"},
 		{[]string{"quota", "charge", "q", "--cost", "101", "--id", "x"}, exitUsage, "never"},
-		{[]string{"quota", "show", "nosuch"}, exitUsage, "nosuch"},
+		{[]string{"quota", "show", "nosuch"}, exitUsage, `"nosuch": no such quota: the config has q`},
+		{[]string{"schedules", "pause", "othe"}, exitUsage, `did you mean "other"?`},
+		{[]string{"schedules", "trigger", "news"}, exitUsage, "feed news has no schedule"},
 		{[]string{"enqueue", "nosuch"}, exitUsage, "nosuch"},
 		{[]string{"enqueue", "news", "--in", "5"}, exitUsage, "in"},
 		{[]string{"enqueue", "news", "--in", "5s", "--at", "2026-01-01T00:00:00Z"}, exitUsage, "in"},
@@ -84,6 +89,16 @@ func TestMissingConfigIsAWrongCallForAllButTheFewThatNeedNone(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"schedules", "next", "@daily"}, {"completion", "bash"}, {"--help"}} {
 		if out, errOut, code := command(t, "", append([]string{"--config", nowhere}, args...)...); code != exitDone || out == "" {
 			t.Errorf("%v: exit %d %s%s", args, code, out, errOut)
+		}
+	}
+}
+
+func TestHelpIsAlsoACommand(t *testing.T) {
+	t.Parallel()
+	for asked, same := range map[string]string{"help": "--help", "help quota charge": "quota charge --help"} {
+		got, _, code := command(t, "", strings.Fields(asked)...)
+		if want, _, _ := command(t, "", strings.Fields(same)...); code != exitDone || got != want {
+			t.Errorf("feedwarden %s: exit %d, %s", asked, code, got)
 		}
 	}
 }

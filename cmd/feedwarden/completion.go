@@ -12,9 +12,11 @@ type completionCmd struct {
 }
 
 func (c *completionCmd) Help() string {
-	return `bash:  source <(feedwarden completion bash)
-zsh:   feedwarden completion zsh > "${fpath[1]}/_feedwarden"
-fish:  feedwarden completion fish > ~/.config/fish/completions/feedwarden.fish`
+	return `Read it into the shell, or put it where the shell looks:
+
+    bash:  source <(feedwarden completion bash)
+    zsh:   feedwarden completion zsh > "${fpath[1]}/_feedwarden"
+    fish:  feedwarden completion fish > ~/.config/fish/completions/feedwarden.fish`
 }
 
 // Run writes a script that knows commands, subcommands and flags: it is made

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http/httptest"
 	"os"
@@ -82,21 +83,82 @@ func certificate(t *testing.T, cert, key string) {
 	}
 }
 
-// The commands that the README gives in its code blocks exist.
-func TestCommandsOfTheReadmeExist(t *testing.T) {
+// Each command line that is shown, in a block or in passing, is one that the
+// program takes: names of commands and flags, and what a flag's value may be.
+func TestCommandsThatAreShownAreTaken(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile("`?(?:\\./)?feedwarden ([a-z]+)(?: ([a-z]+))?").FindAllStringSubmatch(string(readme), -1) {
-		args := []string{m[1]}
-		switch m[1] {
-		case "feeds", "quota", "jobs", "proxies", "schedules":
-			args = append(args, m[2])
+	pages := []string{"../../README.md", "../../CONTRIBUTING.md"}
+	for _, dir := range []string{"../../docs/*.md", "../../examples/*.yaml", "../../deploy/*/*.example", "../../deploy/*.md"} {
+		more, err := filepath.Glob(dir)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if out, errOut, code := command(t, "", append(args, "--help")...); code != 0 || !strings.Contains(out, "Usage") {
-			t.Errorf("feedwarden %v: exit %d %s", args, code, errOut)
+		pages = append(pages, more...)
+	}
+	seen := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range shownCommands(string(text)) {
+			seen++
+			var cli CLI
+			parser, err := newParser(&cli, io.Discard, io.Discard, func(int) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			words := shellWords(line)
+			if len(words) == 0 {
+				continue // the program's name alone
+			}
+			_, err = parser.Parse(typed(words))
+			if err != nil && !strings.Contains(err.Error(), `expected "<`) { // a command may be named without what it works on
+				t.Errorf("%s: feedwarden %s: %v", page, line, err)
+			}
 		}
 	}
+	if seen < 60 {
+		t.Errorf("%d commands are shown", seen)
+	}
+}
+
+var (
+	inBlock   = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	inPassing = regexp.MustCompile("`feedwarden( [a-z][^`]*)`")
+	inExample = regexp.MustCompile(`(?m)^#.*[^/\w]feedwarden( --config .*| [a-z]+ .*)$`)
+	called    = regexp.MustCompile(`(?:^|[ (/])feedwarden((?: +[-\w'"][^|;&)#]*)?)`)
+)
+
+// shownCommands are the command lines of a page, without the program's name.
+func shownCommands(page string) (all []string) {
+	for _, block := range inBlock.FindAllStringSubmatch(page, -1) {
+		for line := range strings.Lines(block[1]) {
+			if strings.HasPrefix(line, "go build") || strings.HasPrefix(line, "install ") || strings.HasPrefix(line, "cp ") || strings.HasPrefix(line, "systemctl ") {
+				continue
+			}
+			line = regexp.MustCompile(`\$\([^)]*\)`).ReplaceAllString(strings.TrimSpace(line), "x")
+			for _, m := range called.FindAllStringSubmatch(line, -1) {
+				all = append(all, m[1])
+			}
+		}
+	}
+	for _, re := range []*regexp.Regexp{inPassing, inExample} {
+		for _, m := range re.FindAllStringSubmatch(page, -1) {
+			if !strings.ContainsAny(m[1], "[|") { // a grammar is no command
+				all = append(all, m[1])
+			}
+		}
+	}
+	return all
+}
+
+// shellWords parts a line as a shell does, as far as the pages go; what is left
+// to the reader stands for a value.
+func shellWords(line string) (words []string) {
+	line = regexp.MustCompile(`\s+>.*$`).ReplaceAllString(strings.ReplaceAll(line, "…", "1"), "")
+	for _, m := range regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`).FindAllString(line, -1) {
+		words = append(words, strings.Trim(m, `'"`))
+	}
+	return words
 }

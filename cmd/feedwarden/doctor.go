@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"feedwarden/internal/doctor"
@@ -88,11 +89,12 @@ func (c doctorCmd) print(e *env, all []doctor.Finding) error {
 		if f.Subject != "" {
 			name += " " + f.Subject
 		}
-		if _, err := fmt.Fprintf(e.out, "%s  %s: %s\n", severity, oneLine(name), oneLine(f.What)); err != nil {
-			return err
-		}
+		lines := folded(oneLine(name+": "+f.What), e.width-10)
 		if f.Do != "" {
-			fmt.Fprintf(e.out, "%10s→ %s\n", "", oneLine(f.Do))
+			lines = append(lines, folded(oneLine("→ "+f.Do), e.width-10)...)
+		}
+		if _, err := fmt.Fprintf(e.out, "%s  %s\n", severity, strings.Join(lines, "\n"+strings.Repeat(" ", 10))); err != nil {
+			return err
 		}
 	}
 	_, err := fmt.Fprintf(e.out, "%d broken, %s, %d unknown, %d ok\n", seen[doctor.Broken], count(seen[doctor.Warning], "warning"), seen[doctor.Unknown], seen[doctor.OK])

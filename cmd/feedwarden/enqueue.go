@@ -20,7 +20,7 @@ type enqueueCmd struct {
 	In       string            `help:"Not before this time from now: 90s, 15m, 1d." placeholder:"DUR" xor:"when"`
 	At       string            `help:"Not before this instant, RFC 3339." placeholder:"INSTANT" xor:"when"`
 	Expires  string            `help:"End as expired when not started within this time." placeholder:"DUR"`
-	ID       string            `name:"id" help:"The job's ID. Asking twice with one ID is asking once."`
+	ID       string            `name:"id" help:"The job's ID. Asking twice with one ID is asking once." placeholder:"ID"`
 	Wait     string            `help:"Wait until the job has ended, 5m at most or as long as said. Exit 0 done, 1 failed, 75 not yet." placeholder:"[DUR]"`
 }
 
@@ -187,7 +187,7 @@ func worse(a, b int) int {
 }
 
 type jobError struct {
-	ID           string `json:"id,omitempty"`
+	ID           string `json:"id,omitempty" placeholder:"ID"`
 	Feed         string `json:"feed,omitempty"`
 	Line         int    `json:"line,omitempty"`
 	Error        string `json:"error"`

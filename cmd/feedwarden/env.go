@@ -89,11 +89,7 @@ func (e *env) load() (*config.File, error) {
 	path := e.configFile()
 	f, err := config.Load(path, os.LookupEnv)
 	if errors.Is(err, fs.ErrNotExist) {
-		where := "--config"
-		if e.configPath == "" {
-			where = "the default, ./feedwarden.yaml"
-		}
-		return nil, usageError("no config file at %s (%s): name one with --config FILE or $FEEDWARDEN_CONFIG, or start from a file in examples/", path, where)
+		return nil, usageError("no config file: %s is not there; name one with --config FILE or $FEEDWARDEN_CONFIG, or start from one in examples/ of the source", path)
 	}
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 
 type feedsGetCmd struct {
 	Name    string `arg:"" help:"The feed; name?k=v is what a job with that parameter left."`
-	Version int64  `help:"An older version; the newest by default."`
+	Version int64  `help:"An older version; the newest by default." placeholder:"V"`
 	Format  string `help:"json, ndjson, csv, or raw: the upstream's own bytes." enum:"json,ndjson,csv,raw" default:"json"`
 	Page    int    `help:"Which page of a raw answer." default:"1"`
 	Since   string `help:"Only items first seen after this instant, RFC 3339." placeholder:"INSTANT"`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,8 +19,8 @@ type jobsCmd struct {
 }
 
 type jobsListCmd struct {
-	Feed  string `help:"Only jobs of this feed."`
-	State string `help:"Only jobs in this state: pending, scheduled, snoozed, running, retrying, done, failed, expired, cancelled."`
+	Feed  string `help:"Only jobs of this feed." placeholder:"FEED"`
+	State string `help:"Only jobs in this state: pending, scheduled, snoozed, running, retrying, done, failed, expired, cancelled." placeholder:"STATE"`
 	Limit int    `help:"At most so many, up to 1000." default:"100"`
 	Page  int    `help:"Which page." default:"1"`
 }
@@ -123,6 +124,19 @@ func showJob(e *env, j jobs.Job) error {
 		fact("crashes", fmt.Sprint(j.Crashes))
 	}
 	fact("last error", j.LastError)
-	fact("result", string(j.Result))
+	fact("result", resultOf(j))
 	return tw.Flush()
+}
+
+// resultOf puts what a job brought into words.
+func resultOf(j jobs.Job) string {
+	var r jobs.Result
+	if json.Unmarshal(j.Result, &r) != nil || r.What == "" || r.Version == 0 {
+		return string(j.Result)
+	}
+	text := fmt.Sprintf("%s: version %d", r.What, r.Version)
+	if r.Requests > 0 {
+		text += fmt.Sprintf(", %s, %s, %d ms, through %s", count(r.Items, "item"), count(int(r.Units), "unit"), r.TookMS, strings.Join(slices.Compact(slices.Sorted(slices.Values(r.Via))), ", "))
+	}
+	return text
 }

@@ -30,35 +30,21 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	var cli CLI
 	env := newEnv(ctx, in, out, errOut)
 	exited, code := false, 0
-	parser, err := kong.New(&cli,
-		kong.Name("feedwarden"),
-		kong.Description("Keeps scheduled feeds fresh without ever overrunning an API budget."),
-		kong.UsageOnError(),
-		kong.Writers(out, errOut),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
-		kong.Exit(func(c int) { exited, code = true, c }),
-	)
+	parser, err := newParser(&cli, out, errOut, func(c int) { exited, code = true, c })
 	if err != nil {
 		fmt.Fprintln(errOut, "feedwarden:", err)
 		return exitFailed
 	}
 	env.model = parser.Model
-	args = waitFlag(args)
-	switch {
-	case len(args) == 0, len(args) == 1 && args[0] == "help":
-		args = []string{"--help"}
-	case len(args) == 1 && args[0] == "--version":
-		args = []string{"version"}
-	}
-	k, err := parser.Parse(args)
+	k, err := parser.Parse(typed(args))
 	if exited {
 		return code
 	}
 	if err != nil {
 		var pe *kong.ParseError
 		if errors.As(err, &pe) && pe.Context != nil {
-			try := strings.Join(append([]string{"feedwarden"}, strings.Fields(pe.Context.Command())...), " ")
-			fmt.Fprintf(errOut, "feedwarden: %v\nTry: %s --help\n", err, try)
+			command, _, _ := strings.Cut(pe.Context.Command(), " <") // without its arguments
+			fmt.Fprintf(errOut, "feedwarden: %v\nTry: %s --help\n", err, strings.TrimSpace("feedwarden "+command))
 		} else {
 			fmt.Fprintf(errOut, "feedwarden: %v\n", err)
 		}
@@ -67,4 +53,29 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	env.configure(&cli)
 	err = k.Run(env, &cli)
 	return env.exitCode(err)
+}
+
+func newParser(cli *CLI, out, errOut io.Writer, exit func(int)) (*kong.Kong, error) {
+	return kong.New(cli,
+		kong.Name("feedwarden"),
+		kong.Description("Keeps scheduled feeds fresh without ever overrunning an API budget."),
+		kong.UsageOnError(),
+		kong.Writers(out, errOut),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.Exit(exit),
+	)
+}
+
+// typed puts what people type into what the parser knows.
+func typed(args []string) []string {
+	args = waitFlag(args)
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(args[1:], "--help")
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	}
+	return args
 }

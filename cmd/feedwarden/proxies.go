@@ -105,7 +105,7 @@ func (c *proxiesImportCmd) read(s *session, in io.Reader) error {
 
 type proxiesTakeCmd struct {
 	Pool   string `arg:"" help:"The pool."`
-	Key    string `help:"The same key gets the same endpoint, in a sticky pool."`
+	Key    string `help:"The same key gets the same endpoint, in a sticky pool." placeholder:"KEY"`
 	Target string `help:"The host that will be asked." placeholder:"HOST"`
 }
 
@@ -148,7 +148,7 @@ type proxiesReportCmd struct {
 	Pool    string `arg:"" help:"The pool."`
 	ID      string `arg:"" help:"The endpoint."`
 	Outcome string `arg:"" help:"ok, connect, unreachable, tls, proxy-auth, timeout, reset, ban, target-5xx or cancelled."`
-	Lease   string `help:"The lease that take gave."`
+	Lease   string `help:"The lease that take gave." placeholder:"LEASE"`
 	Target  string `help:"The host that was asked." placeholder:"HOST"`
 }
 

@@ -58,7 +58,7 @@ func (quotaListCmd) Run(e *env) error {
 type quotaChargeCmd struct {
 	Name     string `arg:"" help:"The quota."`
 	Cost     string `required:"" help:"Units to take." placeholder:"N"`
-	ID       string `name:"id" required:"" help:"Names this charge: the same ID asked twice is charged once."`
+	ID       string `name:"id" required:"" help:"Names this charge: the same ID asked twice is charged once." placeholder:"ID"`
 	Priority string `help:"scheduled, or interactive: before the scheduled ones, and from the reserve too." enum:"interactive,scheduled" default:"scheduled"`
 	NoLine   bool   `help:"Refused, take no place in the line."`
 	Label    string `help:"For whom: shown among the feeds on the quota's page; 64 characters at most." placeholder:"NAME"`
@@ -99,7 +99,7 @@ func (c *quotaChargeCmd) Run(e *env) error {
 
 type quotaRefundCmd struct {
 	Name string `arg:"" help:"The quota."`
-	ID   string `name:"id" required:"" help:"The charge."`
+	ID   string `name:"id" required:"" help:"The charge." placeholder:"ID"`
 }
 
 func (c *quotaRefundCmd) Run(e *env) error {

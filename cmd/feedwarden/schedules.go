@@ -197,6 +197,9 @@ func (c *schedulesPauseCmd) Run(e *env) error {
 		until = time.Now().Add(d)
 	}
 	return e.with(func(s *session) error {
+		if err := s.scheduled(c.Name); err != nil {
+			return err
+		}
 		if err := s.schedules.Pause(s.ctx, c.Name, who(), until); err != nil {
 			return err
 		}
@@ -210,6 +213,9 @@ type schedulesResumeCmd struct {
 
 func (c *schedulesResumeCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
+		if err := s.scheduled(c.Name); err != nil {
+			return err
+		}
 		if err := s.schedules.Resume(s.ctx, c.Name, who()); err != nil {
 			return err
 		}
@@ -249,6 +255,9 @@ type schedulesTriggerCmd struct {
 
 func (c *schedulesTriggerCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
+		if err := s.scheduled(c.Name); err != nil {
+			return err
+		}
 		id, err := s.schedules.Trigger(s.ctx, c.Name, who())
 		if err != nil {
 			return err
@@ -283,6 +292,9 @@ func (c *schedulesBackfillCmd) Run(e *env) error {
 		return usageError("--to %s lies in the future; the schedule itself sees to what comes", c.To)
 	}
 	return e.with(func(s *session) error {
+		if err := s.scheduled(c.Name); err != nil {
+			return err
+		}
 		id, ticks, err := s.schedules.d.Backfill(s.ctx, c.Name, from, to, who())
 		if err != nil {
 			return err

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,6 +37,26 @@ type session struct {
 	lists     *probe.Lists
 }
 
+// named says which quotas there are to who named another.
+func (s *session) named(err error) error {
+	if !errors.Is(err, quota.ErrUnknownQuota) {
+		return err
+	}
+	if names := s.quotas.Names(); len(names) > 0 {
+		return fmt.Errorf("%w: the config has %s", err, strings.Join(names, ", "))
+	}
+	return fmt.Errorf("%w: the config has none", err)
+}
+
+// scheduled finds a schedule's feed, whose name it bears.
+func (s *session) scheduled(name string) error {
+	f, err := s.jobs.Feed(name)
+	if err == nil && f.Schedule == "" {
+		return usageError("feed %s has no schedule", name)
+	}
+	return err
+}
+
 // with opens a session for f. A command's own log is quiet: warnings and worse.
 func (e *env) with(f func(*session) error) error { return e.guarded(redisconn.GuardStart, f) }
 
@@ -60,7 +83,7 @@ func (e *env) guarded(guard redisconn.Guard, f func(*session) error) error {
 	if err != nil {
 		return plain(err)
 	}
-	err = f(s)
+	err = s.named(f(s))
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), app.StopTimeout())
 	defer cancel()
 	if serr := app.Stop(stopCtx); err == nil && serr != nil {

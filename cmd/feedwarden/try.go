@@ -123,7 +123,7 @@ const tryIndent = 11
 func (p *tryPage) part(name, paint string, lines ...string) {
 	var wrapped []string
 	for _, line := range lines {
-		wrapped = append(wrapped, p.wrap(oneLine(line))...)
+		wrapped = append(wrapped, folded(oneLine(line), p.e.width-tryIndent)...)
 	}
 	for i, line := range wrapped {
 		label := ""
@@ -318,29 +318,6 @@ func (p *tryPage) failure() {
 	if f.Closed != "" {
 		p.part("closed", "", f.Closed+", for everybody, until then")
 	}
-}
-
-// wrap breaks a text into lines that fit: between words, and within one, as an
-// address is, that is longer than a line.
-func (p *tryPage) wrap(text string) []string {
-	width := p.e.width - tryIndent
-	if width < 20 {
-		return []string{text}
-	}
-	var out []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && columns(line)+1+columns(word) > width {
-			out, line = append(out, line), ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-		for columns(line) > width {
-			var head string
-			head, line = cut(line, width)
-			out = append(out, head)
-		}
-	}
-	return append(out, line)
 }
 
 func (p *tryPage) items() error {

@@ -43,10 +43,11 @@ type World struct {
 func (w World) Examine(ctx context.Context) []Finding {
 	n := &notes{}
 	w.redis(ctx, n)
-	workers := w.queues(n)
+	workers, ticking := w.queues(n), false
 	if all, err := roster.List(ctx, w.Redis); err != nil {
 		n.failed("process", "", err)
 	} else {
+		ticking = slices.ContainsFunc(all, func(p roster.Process) bool { return slices.Contains(p.Roles, "scheduler") })
 		scheduled := slices.ContainsFunc(w.Feeds, func(f jobs.Feed) bool { return f.Schedule != "" })
 		n.judgeProcesses(all, workers, scheduled, w.Config, w.Version)
 	}
@@ -65,12 +66,18 @@ func (w World) Examine(ctx context.Context) []Finding {
 		}
 	}
 	w.pools(ctx, n, workers)
+	first := map[string]time.Time{} // by feed
 	if all, err := w.Schedules(ctx); err != nil {
 		n.failed("schedule", "", err)
 	} else {
 		n.judgeSchedules(all, time.Now())
+		for _, s := range all {
+			if ticking && s.Last == nil && s.Due == nil && s.NextFire != nil {
+				first[s.Feed] = *s.NextFire
+			}
+		}
 	}
-	w.feeds(ctx, n)
+	w.feeds(ctx, n, first)
 	return n.all
 }
 
@@ -173,7 +180,9 @@ func (w World) pools(ctx context.Context, n *notes, workers int) {
 	}
 }
 
-func (w World) feeds(ctx context.Context, n *notes) {
+// feeds tells of those that are not fresh; first has when those that never had a
+// tick get one.
+func (w World) feeds(ctx context.Context, n *notes, first map[string]time.Time) {
 	names := make([]string, 0, len(w.Feeds))
 	for _, f := range w.Feeds {
 		names = append(names, feed.Key(f.Name, nil))
@@ -188,7 +197,7 @@ func (w World) feeds(ctx context.Context, n *notes) {
 	for i, f := range w.Feeds {
 		h := heads[i]
 		state := h.State(now, f.TTL)
-		all[i] = feedFacts{name: f.Name, empty: h.Empty(), age: h.Age(now), ttl: f.TTL, fault: h.LastError}
+		all[i] = feedFacts{name: f.Name, empty: h.Empty(), age: h.Age(now), ttl: f.TTL, fault: h.LastError, first: first[f.Name]}
 		all[i].fresh = f.Schedule == "" || state != "stale" && !h.Empty()
 	}
 	slices.SortFunc(all, func(a, b feedFacts) int { return cmp.Compare(a.name, b.name) })

@@ -60,7 +60,13 @@ func TestJudgements(t *testing.T) {
 
 		"quota open":    {func(n *notes) { n.judgeQuota(quota.State{Name: "y", Remaining: 5}) }, OK, "5 units"},
 		"quota blocked": {func(n *notes) { n.judgeQuota(quota.State{Name: "y", BlockedUntil: now, BlockReason: "by hand"}) }, Warning, "by hand"},
-		"line is old":   {func(n *notes) { n.judgeQuota(quota.State{Name: "y", LongestWait: 2 * time.Hour}) }, Warning, "2h0m0s"},
+		"quota used up": {func(n *notes) {
+			n.judgeQuota(quota.State{Name: "y", Now: now, Scheduled: quota.Line{Waiting: 3}, Waiters: []quota.Waiter{{Promised: now.Add(9 * time.Hour)}}})
+		}, Warning, "used up: 3 wait"},
+		"line that moves": {func(n *notes) {
+			n.judgeQuota(quota.State{Name: "y", Now: now, Scheduled: quota.Line{Waiting: 3}, Waiters: []quota.Waiter{{Promised: now.Add(time.Minute)}}})
+		}, OK, "3 wait"},
+		"line is old": {func(n *notes) { n.judgeQuota(quota.State{Name: "y", LongestWait: 2 * time.Hour}) }, Warning, "2h0m0s"},
 
 		"leases without a worker": {func(n *notes) { n.judgeRunning(quota.RunningState{Name: "quota:y", Running: 2}, 0) }, Warning, "no worker runs"},
 		"leases with a worker":    {func(n *notes) { n.judgeRunning(quota.RunningState{Name: "quota:y", Running: 2}, 1) }, OK, "2 run"},
@@ -81,15 +87,19 @@ func TestJudgements(t *testing.T) {
 		"feed stale": {func(n *notes) {
 			n.judgeFeeds([]feedFacts{{name: "f", age: time.Hour, ttl: time.Minute, fault: "fetch: 500"}})
 		}, Warning, "last error: fetch: 500"},
-		"feed empty":      {func(n *notes) { n.judgeFeeds([]feedFacts{{name: "f", empty: true}}) }, Warning, "never"},
-		"feed fresh":      {func(n *notes) { n.judgeFeeds([]feedFacts{{name: "f", fresh: true}}) }, OK, "none stale"},
-		"no worker":       {processes(false), Broken, "no worker"},
-		"no scheduler":    {processes(true, with(func(p *roster.Process) { p.Roles = []string{"worker"} })), Broken, "no scheduler"},
-		"another config":  {processes(true, with(func(p *roster.Process) { p.Config = "d" })), Warning, "another config"},
-		"another version": {processes(true, with(func(p *roster.Process) { p.Version = "w" })), Warning, "version w"},
-		"two Redis":       {processes(true, process, with(func(p *roster.Process) { p.Redis = "other" })), Broken, "2 different"},
-		"it refuses":      {processes(true, with(func(p *roster.Process) { p.Refused = "lost" })), Broken, "lost"},
-		"they run":        {processes(true, process), OK, "1 run"},
+		"feed empty": {func(n *notes) { n.judgeFeeds([]feedFacts{{name: "f", empty: true}}) }, Warning, "never"},
+		"feed new": {func(n *notes) {
+			n.judgeFeeds([]feedFacts{{name: "f", empty: true, first: now}, {name: "g", fresh: true}})
+		}, OK, "1 wait for their first tick"},
+		"feed new, failed": {func(n *notes) { n.judgeFeeds([]feedFacts{{name: "f", empty: true, first: now, fault: "x"}}) }, Warning, "last error: x"},
+		"feed fresh":       {func(n *notes) { n.judgeFeeds([]feedFacts{{name: "f", fresh: true}}) }, OK, "none stale"},
+		"no worker":        {processes(false), Broken, "no worker"},
+		"no scheduler":     {processes(true, with(func(p *roster.Process) { p.Roles = []string{"worker"} })), Broken, "no scheduler"},
+		"another config":   {processes(true, with(func(p *roster.Process) { p.Config = "d" })), Warning, "another config"},
+		"another version":  {processes(true, with(func(p *roster.Process) { p.Version = "w" })), Warning, "version w"},
+		"two Redis":        {processes(true, process, with(func(p *roster.Process) { p.Redis = "other" })), Broken, "2 different"},
+		"it refuses":       {processes(true, with(func(p *roster.Process) { p.Refused = "lost" })), Broken, "lost"},
+		"they run":         {processes(true, process), OK, "1 run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -52,6 +52,9 @@ func (n *notes) judgeQuota(s quota.State) {
 	switch {
 	case !s.BlockedUntil.IsZero():
 		n.add("quota", s.Name, Warning, "wait, or feedwarden quota unblock "+s.Name, "closed until %s: %s", s.BlockedUntil.Format(time.RFC3339), s.BlockReason)
+	case len(s.Waiters) > 0 && s.Waiters[0].Promised.Sub(s.Now) > lineLong:
+		n.add("quota", s.Name, Warning, "feedwarden plan says which schedules ask for more than it gives",
+			"used up: %d wait in its line, and the first gets its units at %s", s.Scheduled.Waiting+s.Interactive.Waiting, s.Waiters[0].Promised.Format(time.RFC3339))
 	case s.LongestWait > lineLong:
 		n.add("quota", s.Name, Warning, "feedwarden plan says which schedules ask for more than it gives",
 			"%d wait in its line, the longest for %s", s.Scheduled.Waiting+s.Interactive.Waiting, s.LongestWait.Round(time.Second))
@@ -123,12 +126,19 @@ type feedFacts struct {
 	empty    bool
 	age, ttl time.Duration
 	fault    string
+	first    time.Time // its first tick, where that is still to come
 }
 
 func (n *notes) judgeFeeds(all []feedFacts) {
-	bad := 0
+	bad, young, first := 0, 0, time.Time{}
 	for _, f := range all {
 		if f.fresh {
+			continue
+		}
+		if f.empty && f.fault == "" && !f.first.IsZero() {
+			if young++; first.IsZero() || f.first.Before(first) {
+				first = f.first
+			}
 			continue
 		}
 		bad++
@@ -141,8 +151,15 @@ func (n *notes) judgeFeeds(all []feedFacts) {
 		}
 		n.add("feed", f.name, Warning, "feedwarden jobs list --feed "+f.name+" says what its job waits for", "%s", what)
 	}
+	what := fmt.Sprintf("%d feeds", len(all))
 	if bad == 0 {
-		n.add("feed", "", OK, "", "%d feeds, none stale", len(all))
+		what += ", none stale"
+	}
+	if young > 0 {
+		what += fmt.Sprintf("; %d wait for their first tick, at %s the next", young, first.Format(time.RFC3339))
+	}
+	if bad == 0 || young > 0 {
+		n.add("feed", "", OK, "", "%s", what)
 	}
 }
 

@@ -1,4 +1,4 @@
-package config
+package spelling
 
 import "testing"
 
@@ -6,8 +6,8 @@ func TestTheNearestNameIsTheOneMeant(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{"quotta", "quota"}, {"QUOTA", "quota"}, {"qouta", "quota"}, {"sched", "schedule"}, {"tt", "ttl"}, {"x", ""}, {"completely-else", ""}, {"", ""},
 	} {
-		if n := near(c.got, []string{"quota", "schedule", "ttl"}); n != c.want {
-			t.Errorf("near(%q) is %q, want %q", c.got, n, c.want)
+		if n := Near(c.got, []string{"quota", "schedule", "ttl"}); n != c.want {
+			t.Errorf("Near(%q) is %q, want %q", c.got, n, c.want)
 		}
 	}
 }

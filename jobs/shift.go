@@ -114,7 +114,7 @@ func (s *shift) server(concurrency int, queues map[string]int) *asynq.Server {
 		ShutdownTimeout:          parkFor,
 		IsFailure:                isFailure,
 		RetryDelayFunc:           func(_ int, err error, _ *asynq.Task) time.Duration { return retryDelay(err, time.Now()) },
-		Logger:                   asynqLog{s.log},
+		Logger:                   newAsynqLog(s.log),
 		LogLevel:                 asynq.WarnLevel,
 	})
 }

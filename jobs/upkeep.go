@@ -89,7 +89,7 @@ func (k *Keeper) Start(context.Context) error {
 		DelayedTaskCheckInterval: time.Second,
 		ShutdownTimeout:          parkFor, // a chore can be cut off at any point: it runs again
 		RetryDelayFunc:           func(n int, _ error, _ *asynq.Task) time.Duration { return upkeepDelay(n) },
-		Logger:                   asynqLog{k.log},
+		Logger:                   newAsynqLog(k.log),
 		LogLevel:                 asynq.WarnLevel,
 	})
 	if err := k.server.Start(asynq.HandlerFunc(k.do)); err != nil {

@@ -3,9 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -142,23 +140,3 @@ func (f *faultLog) report(what string, err error) {
 		f.log.Error("background work failed", "what", what, "error", err)
 	}
 }
-
-// asynqLog sends asynq's own log through ours.
-type asynqLog struct{ log *slog.Logger }
-
-func (a asynqLog) Debug(v ...any) { a.log.Debug("asynq", "says", fmt.Sprint(v...)) }
-func (a asynqLog) Info(v ...any)  { a.log.Info("asynq", "says", fmt.Sprint(v...)) }
-func (a asynqLog) Error(v ...any) { a.log.Error("asynq", "says", fmt.Sprint(v...)) }
-
-// Warn says again, for the most part, what the handler has said of a job with its reason.
-func (a asynqLog) Warn(v ...any) {
-	text := fmt.Sprint(v...)
-	if strings.HasPrefix(text, "Retry exhausted") || strings.HasPrefix(text, "Quitting worker") {
-		a.log.Debug("asynq", "says", text)
-		return
-	}
-	a.log.Warn("asynq", "says", text)
-}
-
-// Fatal must not end the process: it is asynq's word for a failed ping.
-func (a asynqLog) Fatal(v ...any) { a.log.Error("asynq", "says", fmt.Sprint(v...)) }

@@ -140,7 +140,7 @@ func runDemo(ctx context.Context, e *env, s settings, path string, world *demo.W
 		limits *quota.Limiter
 		server *web.Server
 	)
-	log := slog.New(newDemoLog(e.out, e.colour))
+	log := slog.New(newDemoLog(e.out, e.colour, e.width))
 	app := fx.New(graph(s, log, allRoles), fx.Populate(&client, &store, &limits, &server))
 	if err := app.Err(); err != nil {
 		return plain(err)
@@ -153,9 +153,9 @@ func runDemo(ctx context.Context, e *env, s settings, path string, world *demo.W
 	}
 	url := "http://" + server.Addr().String()
 	fmt.Fprintf(e.out, `
-Feedwarden demo: eight trending feeds and one RSS feed, two http proxies and a socks5 proxy,
-%d units per %s for the eight (the upstream's own limit, and a second for the wire).
-All of it runs in this process. Ctrl-C ends it.
+Feedwarden demo: eight trending feeds and one RSS feed; two http proxies and a
+socks5 proxy; %d units per %s for the eight, which is the upstream's own limit
+and a second for the wire. All of it runs in this process. Ctrl-C ends it.
 
   dashboard   %s/
   a feed      %s/v1/feeds/trending-bd
@@ -262,7 +262,7 @@ func demoSummary(ctx context.Context, client *jobs.Client, store *feed.Store, li
 	if n, err := client.Counters(ctx); err == nil {
 		fmt.Fprintf(&b, "  jobs       %d done, %d snoozes, %d failed\n", n[string(jobs.Done)], n[string(jobs.Snoozed)], n[string(jobs.Failed)])
 	}
-	fmt.Fprintf(&b, "  upstream   its own count: %d requests to the API, at most %d of %d units in any %s, quotaExceeded said %d times\n",
+	fmt.Fprintf(&b, "  upstream   by its own count %d requests, at most %d of %d units in any %s;\n             quotaExceeded said %d times\n",
 		up.API, up.Peak, up.Limit, units.FormatDuration(up.Window), up.Refused)
 	fmt.Fprintf(&b, "  proxies    %s\n", shares(up.ByVia))
 	return b.String()

@@ -18,11 +18,12 @@ type demoLog struct {
 	mu     *sync.Mutex
 	w      io.Writer
 	colour bool
+	width  int // 0: without end
 	attrs  map[string]slog.Value
 }
 
-func newDemoLog(w io.Writer, colour bool) *demoLog {
-	return &demoLog{mu: &sync.Mutex{}, w: w, colour: colour, attrs: map[string]slog.Value{}}
+func newDemoLog(w io.Writer, colour bool, width int) *demoLog {
+	return &demoLog{mu: &sync.Mutex{}, w: w, colour: colour, width: width, attrs: map[string]slog.Value{}}
 }
 
 func (d *demoLog) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
@@ -44,12 +45,14 @@ func (d *demoLog) Handle(_ context.Context, r slog.Record) error {
 	if text == "" {
 		return nil
 	}
+	const indent = 26 // of the clock and the feed
+	text = strings.Join(folded(text, d.width-indent), "\n"+strings.Repeat(" ", indent))
 	if d.colour && paint != "" {
 		text = "\x1b[" + paint + "m" + text + "\x1b[0m"
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, err := fmt.Fprintf(d.w, "%s  %-13s %s\n", r.Time.Format("15:04:05.000"), str(attrs["feed"]), text)
+	_, err := fmt.Fprintf(d.w, "%s  %-11s %s\n", r.Time.Format("15:04:05.000"), str(attrs["feed"]), text)
 	return err
 }
 
@@ -74,9 +77,9 @@ func describe(r slog.Record, a map[string]slog.Value) (text, paint string) {
 		return fmt.Sprintf("snoozed until %s (%s)", at, str(a["reason"])), yellow
 	case "fetched":
 		if a["status"].Int64() == http.StatusNotModified {
-			return fmt.Sprintf("asked through %s: not modified", str(a["via"])), dim
+			return fmt.Sprintf("not modified, through %s", str(a["via"])), dim
 		}
-		return fmt.Sprintf("fetched %s through %s in %d ms", count(int(a["items"].Int64()), "item"), str(a["via"]), a["took_ms"].Int64()), dim
+		return fmt.Sprintf("fetched %s through %s", count(int(a["items"].Int64()), "item"), str(a["via"])), dim
 	case "stored":
 		if str(a["what"]) == "new version" {
 			return fmt.Sprintf("new version %d", a["version"].Int64()), green

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 type feedsGetCmd struct {
 	Name    string `arg:"" help:"The feed; name?k=v is what a job with that parameter left."`
 	Version int64  `help:"An older version; the newest by default." placeholder:"V"`
-	Format  string `help:"json, ndjson, csv, or raw: the upstream's own bytes." enum:"json,ndjson,csv,raw" default:"json"`
+	Format  string `help:"json, ndjson, csv, or raw: the upstream's own bytes. Default: json, and a table on a terminal." enum:",json,ndjson,csv,raw" default:"" placeholder:"FORMAT"`
 	Page    int    `help:"Which page of a raw answer." default:"1"`
 	Since   string `help:"Only items first seen after this instant, RFC 3339." placeholder:"INSTANT"`
 	Aside   bool   `help:"The last answers that were not taken (a wrong type, a ban page, cut short, empty): three, for a week. With --format raw the newest one's bytes, or --page's."`
@@ -74,6 +75,23 @@ func (c *feedsGetCmd) aside(s *session, key string) error {
 	return t.flush()
 }
 
+// table shows a person what a version holds; the formats have all of it.
+func (c *feedsGetCmd) table(e *env, v feed.Version) error {
+	now := time.Now()
+	fmt.Fprintf(e.errOut, "%s: version %d of %s, %s; whole with --format json, ndjson, csv, raw\n", c.Name, v.Version, instant(&v.FetchedAt, now), count(len(v.Items), "item"))
+	t := e.table("it has no items", "RANK", "RISEN", "PUBLISHED", "TITLE")
+	for _, it := range v.Items {
+		risen := "—"
+		if it.RankChange != nil && *it.RankChange != 0 {
+			risen = fmt.Sprintf("%+d", *it.RankChange)
+		}
+		if err := t.add(it, strconv.Itoa(it.Rank), risen, instant(it.Published, now), cmp.Or(it.Title, it.URL, it.ID)); err != nil {
+			return err
+		}
+	}
+	return t.flush()
+}
+
 func (c *feedsGetCmd) print(e *env, v feed.Version) error {
 	switch c.Format {
 	case "raw":
@@ -87,6 +105,9 @@ func (c *feedsGetCmd) print(e *env, v feed.Version) error {
 		return sink.WriteNDJSON(e.out, v.Items)
 	case "csv":
 		return sink.WriteCSV(e.out, v.Items)
+	}
+	if c.Format == "" && !e.json {
+		return c.table(e, v)
 	}
 	return e.line(map[string]any{"feed": c.Name, "version": v.Version, "fetched_at": v.FetchedAt, "items": v.Items})
 }

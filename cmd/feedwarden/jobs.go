@@ -52,7 +52,13 @@ func (c *jobsListCmd) Run(e *env) error {
 				return err
 			}
 		}
-		return t.flush()
+		if err := t.flush(); err != nil {
+			return err
+		}
+		if len(list) == c.Limit && !e.json {
+			fmt.Fprintf(e.errOut, "there may be more: --page %d\n", c.Page+1)
+		}
+		return nil
 	})
 }
 

@@ -326,3 +326,25 @@ func searchIsExhausted(w http.ResponseWriter, r *http.Request) bool {
 	_, _ = w.Write([]byte(`{"error":{"code":403,"message":"exhausted","errors":[{"domain":"youtube.quota","reason":"quotaExceeded"}]}}`))
 	return true
 }
+
+// What schedules do not get of a limit is named where they would take it.
+func TestPlanNamesTheReserveWhereItIsMissed(t *testing.T) {
+	t.Parallel()
+	for reserve, want := range map[string]string{"40": "gets 60; 40 are the reserve\n", "0": "gets 100\n"} {
+		f, err := config.Parse("f.yaml", []byte(`
+quotas: {q: {windows: [{limit: 100, per: 24h}], reserve: `+reserve+`}}
+feeds:
+  a: {source: syndication, url: "https://example.org/", schedule: "*/10 * * * *", quota: q}
+`), os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := plan.Run(t.Context(), planConfig(f), time.Now(), 24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := newPlanPage(&env{width: 80}, r).String(); !strings.Contains(page, want) {
+			t.Errorf("%s kept: no %q in\n%s", reserve, want, page)
+		}
+	}
+}

@@ -122,7 +122,11 @@ func (p *planPage) quota(q plan.Quota, charged int) {
 	}
 	for _, w := range q.Windows {
 		per := cmp.Or(w.Calendar, units.FormatDuration(w.Per))
-		p.line("  %-16s fullest: needs %d (%s), gets %d", fmt.Sprintf("%d per %s", w.Limit, per), w.Needed.Units, percent(w.Needed.Units, w.Limit), w.Granted.Units)
+		kept := ""
+		if w.Reserve > 0 && w.Granted.Units == w.Limit-w.Reserve {
+			kept = fmt.Sprintf("; %d are the reserve", w.Reserve)
+		}
+		p.line("  %-16s fullest: needs %d (%s), gets %d%s", fmt.Sprintf("%d per %s", w.Limit, per), w.Needed.Units, percent(w.Needed.Units, w.Limit), w.Granted.Units, kept)
 	}
 	if q.DryTimes > 0 || charged <= mostCharts {
 		p.chart(q)

@@ -42,6 +42,7 @@ type quotaListCmd struct{}
 func (quotaListCmd) Run(e *env) error {
 	return e.with(func(s *session) error {
 		t := e.table("the config has no quotas", quotaHeader...)
+		t.spare = []string{"GRANTS", "REFUSALS"}
 		for _, name := range s.quotas.Names() {
 			st, view, err := s.quota(name)
 			if err != nil {

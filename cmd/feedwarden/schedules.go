@@ -104,6 +104,7 @@ func (schedulesListCmd) Run(e *env) error {
 		}
 		now := time.Now()
 		t := e.table("no feed has a schedule", "SCHEDULE", "EXPRESSION", "TIMEZONE", "STATE", "LAST", "LATE BY", "NEXT", "RUN", "SKIPPED", "MISSED")
+		t.spare = []string{"RUN", "LATE BY"}
 		for _, v := range list {
 			late := "—"
 			if v.LastAt != nil {

@@ -13,7 +13,8 @@ type table struct {
 	header []string
 	cells  [][]string
 	rows   int
-	empty  string // what to say, on standard error, when there is no row
+	empty  string   // what to say, on standard error, when there is no row
+	spare  []string // columns that may go unseen where there is no room
 }
 
 func (e *env) table(empty string, header ...string) *table {
@@ -40,7 +41,7 @@ func (t *table) flush() error {
 	if len(t.cells) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprint(t.e.out, newGrid(t.header, t.cells, t.e.width).String())
+	_, err := fmt.Fprint(t.e.out, newGrid(t.header, t.cells, t.e.width, t.spare...).String())
 	return err
 }
 
@@ -51,13 +52,14 @@ const (
 )
 
 // grid lays rows out in a width. What does not fit is brought in, in this
-// order, by cutting a long last column, by leaving out columns that say nothing,
-// by giving long names a line of their own, and by moving the last columns under
+// order, by cutting a long last column, by leaving out columns that say nothing
+// or are to spare, by giving long names a line of their own, and by moving the last columns under
 // their row. So a name, which somebody will type, is never cut, and nothing that
 // says something goes unseen.
 type grid struct {
 	header []string
 	rows   [][]string
+	spare  []string
 	width  int // 0: without end
 	shown  []int
 	under  []int // columns that stand below their row
@@ -66,8 +68,8 @@ type grid struct {
 	end    int   // width of the last shown column
 }
 
-func newGrid(header []string, rows [][]string, width int) *grid {
-	g := &grid{header: header, rows: rows, width: width, wide: make([]int, len(header))}
+func newGrid(header []string, rows [][]string, width int, spare ...string) *grid {
+	g := &grid{header: header, rows: rows, spare: spare, width: width, wide: make([]int, len(header))}
 	for i, name := range header {
 		g.shown = append(g.shown, i)
 		g.wide[i] = columns(name)
@@ -114,10 +116,11 @@ func (g *grid) fits() bool {
 	return g.end == g.wide[g.shown[len(g.shown)-1]] || g.end >= leastEnd
 }
 
-// silent is the last shown column that says nothing in any row; 0 when all do.
+// silent is the last shown column that says nothing in any row or is to spare; 0
+// when there is none.
 func (g *grid) silent() int {
 	for n := len(g.shown) - 1; n > 0; n-- {
-		if !slices.ContainsFunc(g.rows, func(row []string) bool { return says(row[g.shown[n]]) }) {
+		if slices.Contains(g.spare, g.header[g.shown[n]]) || !slices.ContainsFunc(g.rows, func(row []string) bool { return says(row[g.shown[n]]) }) {
 			return n
 		}
 	}

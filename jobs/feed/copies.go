@@ -43,6 +43,7 @@ type Copies struct {
 	cfg   CopiesConfig
 
 	entries sync.Map     // key → *entry
+	terms   atomic.Int64 // subscriptions that were begun
 	live    atomic.Int64 // term of the subscription that hears; 0 while none does
 	clock   atomic.Int64 // ticks with every use, for what is evicted first
 	loads   atomic.Int64

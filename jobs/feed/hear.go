@@ -25,11 +25,14 @@ const allEvents = "fw:{feed:*}:events"
 // hear keeps a subscription to all feeds until ctx ends. Every one that begins
 // is a new term: what was held under another may have missed something.
 func (c *Copies) hear(ctx context.Context) {
-	for term := int64(1); ctx.Err() == nil; term++ {
+	for ctx.Err() == nil {
+		term := c.terms.Add(1)
 		err := c.subscription(ctx, term)
-		c.live.Store(0)
+		heard := c.live.Swap(0) != 0
 		if ctx.Err() == nil {
-			c.cfg.Log.Warn("feeds are read from Redis each time until its messages are heard again", "error", err)
+			if heard || term == 1 { // once an outage
+				c.cfg.Log.Warn("feeds are read from Redis each time until its messages are heard again", "error", err)
+			}
 			_ = sleep(ctx, hearAgain)
 		}
 	}

@@ -213,7 +213,7 @@ func TestReserveIsNotForSchedules(t *testing.T) {
 	quotas := youtube(perDay(100))
 	quotas[0].Reserve = 40
 	q := run(t, plan.Config{Quotas: quotas, Feeds: regions(1, "*/10 * * * *", plan.Feed{})}, midnight, dayLong).Quotas[0]
-	if q.Granted != 60 || q.Pace != 2.5 {
+	if q.Granted != 60 || q.Pace != 2.5 || q.Windows[0].Reserve != 40 {
 		t.Errorf("%+v", q)
 	}
 }

@@ -41,6 +41,7 @@ type Window struct {
 	Limit           int64
 	Per             time.Duration // 0 with Calendar
 	Calendar        string
+	Reserve         int64 // what of the limit schedules do not get
 	Needed, Granted Full
 }
 
@@ -77,15 +78,15 @@ func summarize(q quota.Config, s *simulation, zone *time.Location) Quota {
 	fill(out.Hours, needs, func(h *Hour) *int64 { return &h.Needed })
 	fill(out.Hours, s.grants, func(h *Hour) *int64 { return &h.Granted })
 	for i, w := range q.Windows {
-		out.Windows = append(out.Windows, Window{
-			Limit: w.Limit, Per: w.Per, Calendar: w.Calendar, Needed: fullest(w, needs), Granted: fullest(w, s.grants),
-		})
-		limit := w.Limit
-		if q.Reserve < limit {
-			limit -= q.Reserve
+		var kept int64
+		if q.Reserve < w.Limit {
+			kept = q.Reserve
 		}
+		out.Windows = append(out.Windows, Window{
+			Limit: w.Limit, Per: w.Per, Calendar: w.Calendar, Reserve: kept, Needed: fullest(w, needs), Granted: fullest(w, s.grants),
+		})
 		per := cmp.Or(w.Per, 24*time.Hour)
-		if pace := float64(limit) * float64(time.Hour) / float64(per); i == 0 || pace < out.Pace {
+		if pace := float64(w.Limit-kept) * float64(time.Hour) / float64(per); i == 0 || pace < out.Pace {
 			out.Pace = pace
 		}
 	}

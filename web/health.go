@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // readyWithin is how long Redis and the role may take to say that they are there.
@@ -23,6 +25,9 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := s.p.Redis.Ping(ctx).Err(); err != nil {
 		s.log.Warn("not ready", "error", err)
 		why = "Redis does not answer"
+		if redis.HasErrorPrefix(err, diskFault) {
+			why = cannotSave
+		}
 	} else if s.stopping.Err() != nil {
 		why = "the server is stopping"
 	} else if s.p.Ready != nil {

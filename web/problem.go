@@ -125,6 +125,8 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusNotFound, "unknown-schedule", "no schedule of that name in the config")
 	case readOnly(err):
 		return problem(http.StatusServiceUnavailable, "writes-refused", "nothing is written to Redis for now; /readyz says why").after(redisRetry)
+	case redis.HasErrorPrefix(err, diskFault):
+		return problem(http.StatusServiceUnavailable, "redis-away", cannotSave).after(redisRetry)
 	case redisAway(err):
 		return problem(http.StatusServiceUnavailable, "redis-away", "Redis does not answer").after(redisRetry)
 	}
@@ -133,6 +135,12 @@ func problemOf(err error) *Problem {
 
 // redisAway says that an error is the way to Redis, or a server that is not
 // ready, rather than what was asked of it.
+// A Redis whose file cannot be written refuses every write, and PING too.
+const (
+	diskFault  = "MISCONF"
+	cannotSave = "Redis cannot save to its disk, and so takes no writes: the disk is full, or fails"
+)
+
 func redisAway(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||

@@ -94,6 +94,8 @@ func explain(err error, t target) (problem, advice string) {
 			return "no answer in time (" + text + ")", "check the host and the port; if the server does not speak TLS there, use redis://"
 		}
 		return "no answer in time (" + text + ")", "check the host, the port, and what lies between"
+	case redis.HasErrorPrefix(err, "MISCONF"):
+		return text, "make room on the server's disk; it takes writes again by itself"
 	case errors.As(err, &redisSays):
 		return text, "see the server's log"
 	}

@@ -94,7 +94,8 @@ func (r joinRecord) dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// alive asks the server for a sign of life. One that is loading its data lives.
+// alive asks the server for a sign of life. One that is loading its data lives,
+// and one whose disk is full: it can be read, and says itself what it refuses.
 func (r joinRecord) alive(ctx context.Context) error {
 	conn, err := r.dial(ctx)
 	if err != nil {
@@ -102,7 +103,7 @@ func (r joinRecord) alive(ctx context.Context) error {
 	}
 	defer conn.Close()
 	reply, err := exchange(ctx, conn, "PING")
-	if err == nil && reply != "+PONG" && !strings.HasPrefix(reply, "-LOADING") {
+	if err == nil && reply != "+PONG" && !strings.HasPrefix(reply, "-LOADING") && !strings.HasPrefix(reply, "-MISCONF") {
 		err = fmt.Errorf("%s answers %q to PING", r.Address, reply)
 	}
 	return err

@@ -87,7 +87,7 @@ func quotaFacts(s quota.State, running *web.Running, points []quota.Point) [][2]
 		{"LONGEST WAIT", orDash(waited(s.LongestWait))},
 		{"UNITS", fmt.Sprintf("%d granted, %d given back in %s", s.Units, s.Refunded, count(int(s.Refunds), "refund"))},
 		{"BLOCKED", blocks(s)},
-		{"SNOOZES", spread(s.Snoozes, func(n float64) string { return strconv.Itoa(int(n)) }) + mean(float64(s.SnoozeSum), s.Snoozes, func(m float64) string {
+		{"SNOOZES", spread(s.Snoozes, timesSnoozed) + mean(float64(s.SnoozeSum), s.Snoozes, func(m float64) string {
 			return fmt.Sprintf("%.2f a grant", m)
 		})},
 		{"LATENESS", spread(s.Lateness, func(sec float64) string { return span(seconds(sec)) }) + mean(s.LatenessSum.Seconds(), s.Lateness, func(m float64) string {
@@ -95,6 +95,13 @@ func quotaFacts(s quota.State, running *web.Running, points []quota.Point) [][2]
 		})},
 	}
 	return append(facts, pastDay(points)...)
+}
+
+func timesSnoozed(n float64) string {
+	if n == 0 {
+		return "never"
+	}
+	return strconv.Itoa(int(n))
 }
 
 func runs(r *web.Running) string {

@@ -115,7 +115,7 @@ func TestQuotaFactsAreLines(t *testing.T) {
 LONGEST WAIT  1m30s
 UNITS         360 granted, 20 given back in 1 refund
 BLOCKED       until 12:01:00: quotaExceeded; 2 times so far
-SNOOZES       0: 4, 1: 3, to 5: 2, more than 10: 1; 1.50 a grant
+SNOOZES       never: 4, 1: 3, to 5: 2, more than 10: 1; 1.50 a grant
 LATENESS      to 10ms: 1, to 1s: 2, to 5s: 1; 1s on average
 GRANTED 24H   ▁··············································█ up to 320 units
 REFUSED 24H   ·························█······················ up to 7 asked

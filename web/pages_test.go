@@ -44,7 +44,7 @@ func TestPagesShowWhatThereIs(t *testing.T) {
 	}
 	w.charge(`{"id":"a","cost":280}`)
 	w.charge(`{"id":"<waiter>","cost":30}`)
-	w.snoozed("trending-bd@2026-11-30T08:15:00Z", "trending-bd", "quota youtube: place 2", time.Now().Add(42*time.Second))
+	w.snoozed("trending-bd@2026-11-30T08:15:00Z", "trending-bd", "quota youtube: place 2", time.Now().Add(42*time.Minute+30*time.Second))
 	w.ended("gone", "news", jobs.Failed, "attempt 5 of 5: <refused>", "")
 	w.ended("well", "news", jobs.Done, "", `{"what":"new version","version":7,"items":50,"requests":1,"units":1,"via":["proxy-b"]}`)
 	if _, err := w.pools.Take(t.Context(), "public", allocation.TakeOptions{}); err != nil {
@@ -66,7 +66,7 @@ func TestPagesShowWhatThereIs(t *testing.T) {
 		"/pools/public":   {"proxy-b.example.org", "Share of picks", "Picks of 3 endpoints of pool public", "Handicap", "Quarantine"},
 		"/schedules":      {"Asia/Dhaka", "@every 10m", "in 5 min", "Pause", "Tick now"},
 		"/jobs": {
-			"in 42 s", "quota youtube: place 2", "attempt 5 of 5: &lt;refused&gt;", `href="/jobs/trending-bd@2026-11-30T08:15:00Z"`,
+			"in 42 min", "quota youtube: place 2", "attempt 5 of 5: &lt;refused&gt;", `href="/jobs/trending-bd@2026-11-30T08:15:00Z"`,
 		},
 		"/jobs/trending-bd@2026-11-30T08:15:00Z": {"It sleeps until ", "quota youtube: place 2", "burns no attempt", `href="/monitor/queues/scheduled/tasks/trending-bd@2026-11-30T08:15:00Z"`, "Cancel this job"},
 		"/jobs?state=failed":                     {"gone", "attempt 5 of 5: &lt;refused&gt;"},
@@ -285,7 +285,7 @@ func TestWordsOnPages(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	for d, want := range map[time.Duration]string{0: "now", 42 * time.Second: "in 42 s", -3 * time.Hour: "3 h ago"} {
+	for d, want := range map[time.Duration]string{0: "now", 42 * time.Second: "in 42 min", -3 * time.Hour: "3 h ago"} {
 		at := now.Add(d)
 		if got := relative(&at, now, "none").Text; got != want {
 			t.Errorf("relative(%v) = %q, want %q", d, got, want)

@@ -28,9 +28,7 @@ func WriteCSV(w io.Writer, items []source.Item) error {
 	all := map[string]bool{}
 	for i, it := range items {
 		rows[i] = map[string]string{}
-		for name, v := range it.Fields {
-			flatten(rows[i], name, v)
-		}
+		flatten(rows[i], "", it.Fields)
 		for name := range rows[i] {
 			all[name] = true
 		}
@@ -73,18 +71,23 @@ func flatten(row map[string]string, name string, v any) {
 	case string:
 		row[name] = safe(v)
 	case float64:
-		// Counts beyond 2^53 lost their last digits when they were read; none is written as 1e+21.
+		// None is written as 1e+21.
 		if v == math.Trunc(v) && math.Abs(v) < 1e21 {
 			row[name] = strconv.FormatFloat(v, 'f', -1, 64)
 		} else {
 			row[name] = strconv.FormatFloat(v, 'g', -1, 64)
 		}
 	case map[string]any:
-		if len(v) == 0 {
+		if len(v) == 0 && name != "" {
 			row[name] = ""
 		}
-		for part, value := range v {
-			flatten(row, name+"."+part, value)
+		// In their order: two paths may spell one column, and the same one wins each time.
+		for _, part := range slices.Sorted(maps.Keys(v)) {
+			path := part
+			if name != "" {
+				path = name + "." + part
+			}
+			flatten(row, path, v[part])
 		}
 	default:
 		b, err := json.Marshal(v)

@@ -48,6 +48,25 @@ func TestCSVIsReadByPythonAsItWasWritten(t *testing.T) {
 	}
 }
 
+// Items come from the store: their numbers are as it gives them.
+func TestCSVHasWholeNumbersToTheirLastDigitAndOneColumnOneValue(t *testing.T) {
+	t.Parallel()
+	const stored = `[{"id":"a","fields":{"n":9007199254740993,"m":-123456789012345678901234567890,"f":1e21,"s":{"v":1},"s.v":2}}]`
+	for range 20 {
+		var items []source.Item
+		if err := json.Unmarshal([]byte(stored), &items); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := WriteCSV(&out, items); err != nil {
+			t.Fatal(err)
+		}
+		if want := ",1e+21,-123456789012345678901234567890,9007199254740993,2\r\n"; !strings.HasSuffix(out.String(), want) {
+			t.Fatalf("%q, want it to end in %q", out.String(), want)
+		}
+	}
+}
+
 func TestCSVOfNothingHasItsFixedColumns(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -199,3 +199,27 @@ func TestReadsJSONThatAnotherProgramWrote(t *testing.T) {
 		}
 	})
 }
+
+// What an API counted is what a script reads, however often it was written down between.
+func TestWholeNumbersStayExactThroughEveryRecord(t *testing.T) {
+	s := build(t, Config{Kind: "json", URL: "https://x.example/", Items: ".[]"})
+	const numbers = `{"big":123456789012345678901234567890,"deep":[{"n":-9007199254740993}],"half":0.5,"n":9007199254740993,"snow":18446744073709551615}`
+	a, err := s.Read(answerTo(t, s, Page{}, 200, []byte("["+numbers+"]")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := a.Items
+	for range 3 {
+		text, err := json.Marshal(items)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), numbers) {
+			t.Fatalf("%s does not hold %s", text, numbers)
+		}
+		items = nil
+		if err := json.Unmarshal(text, &items); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

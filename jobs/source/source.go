@@ -1,6 +1,8 @@
 package source
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,8 +29,21 @@ type Item struct {
 	Rank int `json:"rank"`
 	// RankChange is how many places it has risen since the version before, less
 	// than 0 when it fell; absent where it was not there. The feed's store sets it.
-	RankChange *int           `json:"rank_change,omitempty"`
-	Fields     map[string]any `json:"fields"`
+	RankChange *int `json:"rank_change,omitempty"`
+	// Fields hold what JSON can: whole numbers of any size are int or *big.Int.
+	Fields map[string]any `json:"fields"`
+}
+
+// UnmarshalJSON reads a stored item: its whole numbers are as exact as they came.
+func (it *Item) UnmarshalJSON(b []byte) error {
+	type plain Item
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode((*plain)(it)); err != nil {
+		return err
+	}
+	exact(it.Fields)
+	return nil
 }
 
 // Config says what to ask and how to read. Which fields a kind takes is said

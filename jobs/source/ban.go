@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/andybalholm/cascadia"
-
 	"feedwarden/jobs/fetch"
 )
 
@@ -23,7 +21,7 @@ type BanSigns struct {
 const banText = 1 << 20
 
 type banRule struct {
-	css    cascadia.Selector
+	css    *css
 	shown  string
 	text   string // lower case
 	status []int
@@ -69,7 +67,7 @@ func (r *banRule) sign(resp *fetch.Response) string {
 		return fmt.Sprintf("%q stands in it", clip(r.text))
 	}
 	if r.css != nil && strings.Contains(text, "<") {
-		if doc, failure := parseHTML(text); failure == nil && doc.FindMatcher(r.css).Length() > 0 {
+		if doc, failure := parseHTML(text); failure == nil && newMatching(doc.Get(0), pageTime).first(r.css, doc.Get(0)) != nil {
 			return fmt.Sprintf("%q matches", r.shown)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/PuerkitoBio/goquery"
-	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 
 	"feedwarden/jobs/fetch"
@@ -25,13 +25,14 @@ type NextPage struct {
 type htmlPage struct {
 	c     Config
 	url   *url.URL
-	items cascadia.Selector
+	items *css
 	// The fields of an item that have a place of their own; nil where the map
 	// is silent: then a page's usual form is tried.
 	id, link, title, published *picker
 	fields                     []*picker
 	next                       *picker
-	most                       int // pages
+	most                       int           // pages
+	patience                   time.Duration // for all selectors over one page
 }
 
 // newHTML reads URL, Params, Headers, Items, Map, Next and Pages.
@@ -41,7 +42,7 @@ func newHTML(c Config) (Source, error) {
 	if err != nil {
 		errs = append(errs, err)
 	}
-	p := &htmlPage{c: c, url: u, most: 1}
+	p := &htmlPage{c: c, url: u, most: 1, patience: pageTime}
 	if c.Items == "" {
 		errs = append(errs, errors.New("items is missing; it is a CSS selector that matches each item, as in article.item"))
 	} else if p.items, err = selector("items", c.Items); err != nil {
@@ -129,7 +130,7 @@ func (p *htmlPage) Read(resp *fetch.Response) (Answer, error) {
 	if came == nil {
 		came = p.url
 	}
-	r := &htmlReading{htmlPage: p, doc: doc, base: baseOf(doc, came), now: now.UTC(), found: map[*picker]int{}}
+	r := &htmlReading{htmlPage: p, doc: doc, page: newMatching(doc.Get(0), p.patience), base: baseOf(doc, came), now: now.UTC(), found: map[*picker]int{}}
 	a, failure := r.read(at)
 	if failure != nil {
 		if t := mediaType(resp.Header.Get("Content-Type")); t != "" && !strings.Contains(t, "html") {
@@ -183,7 +184,10 @@ func (r *htmlReading) next(at trail, came *url.URL, items int) (string, *AnswerE
 	if p.next == nil || at.pages+1 >= p.most {
 		return "", nil
 	}
-	link, ok := p.next.raw(r.doc.Selection)
+	link, ok := r.raw(p.next, r.page.root)
+	if r.page.late {
+		return "", &AnswerError{Kind: NotAFeed, Reason: errPageTime.Error()}
+	}
 	if !ok || strings.TrimSpace(link) == "" {
 		return "", nil
 	}

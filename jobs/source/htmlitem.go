@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/PuerkitoBio/goquery"
-	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
@@ -21,8 +20,8 @@ import (
 type picker struct {
 	name  string // its place in the config
 	field string
-	sel   cascadia.Selector // nil is the element itself
-	attr  string            // "" is the text
+	sel   *css   // nil is the element itself
+	attr  string // "" is the text
 	shown string
 }
 
@@ -46,37 +45,36 @@ func newPicker(name, expr, attr string) (*picker, error) {
 	return p, err
 }
 
-// selector compiles a CSS selector; name is its place in the config.
-func selector(name, expr string) (cascadia.Selector, error) {
-	if strings.TrimSpace(expr) == "" {
-		return nil, fmt.Errorf("%s is empty; it is a CSS selector, as in h2 or a@href", name)
-	}
-	sel, err := cascadia.Compile(expr)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %q is not a CSS selector: %s", name, clip(expr), snippet(err.Error()))
-	}
-	return sel, nil
-}
-
-// element is what the picker's selector matches first in s.
-func (p *picker) element(s *goquery.Selection) *goquery.Selection {
+// element is what a picker's selector matches first in an item; nil where nothing does.
+func (r *htmlReading) element(p *picker, item *html.Node) *html.Node {
 	if p.sel == nil {
-		return s.First()
+		return item
 	}
-	return s.FindMatcher(p.sel).First()
+	return r.page.first(p.sel, item)
 }
 
 // raw is the picked text; ok is false where nothing matches.
-func (p *picker) raw(s *goquery.Selection) (text string, ok bool) {
-	e := p.element(s)
-	if e.Length() == 0 {
+func (r *htmlReading) raw(p *picker, item *html.Node) (text string, ok bool) {
+	e := r.element(p, item)
+	if e == nil {
 		return "", false
 	}
 	if p.attr == "" {
-		return textOf(e.Get(0)), true
+		return textOf(e), true
 	}
-	v, ok := e.Attr(p.attr)
+	v, ok := attribute(e, p.attr)
 	return bounded(v), ok
+}
+
+func attribute(n *html.Node, name string) (string, bool) {
+	if n != nil {
+		for _, a := range n.Attr {
+			if a.Key == name {
+				return a.Val, true
+			}
+		}
+	}
+	return "", false
 }
 
 // linkAttrs hold an address (HTML, "attributes" index: valid URL).
@@ -86,24 +84,28 @@ var linkAttrs = []string{"action", "cite", "data", "formaction", "href", "poster
 type htmlReading struct {
 	*htmlPage
 	doc   *goquery.Document
+	page  *matching
 	base  *url.URL
 	now   time.Time
 	found map[*picker]int // items in which it found something
 }
 
 func (r *htmlReading) read(at trail) (Answer, *AnswerError) {
-	all := r.doc.FindMatcher(r.items)
-	if all.Length() == 0 {
+	all := r.page.all(r.items)
+	if len(all) == 0 && !r.page.late {
 		return Answer{}, r.barren("no item: %q matches nothing on the page %q")
 	}
 	var a Answer
 	seen := map[string]bool{}
-	for _, n := range all.Nodes {
+	for _, n := range all {
 		if len(a.Items) >= r.c.MaxItems {
 			a.Capped = true
 			break
 		}
-		it, ok := r.item(goquery.NewDocumentFromNode(n).Selection)
+		it, ok := r.item(n)
+		if !r.page.inTime() {
+			break
+		}
 		if !ok || seen[it.ID] {
 			a.Dropped++
 			continue
@@ -111,6 +113,9 @@ func (r *htmlReading) read(at trail) (Answer, *AnswerError) {
 		seen[it.ID] = true
 		it.Rank = at.items + len(a.Items) + 1
 		a.Items = append(a.Items, it)
+	}
+	if r.page.late {
+		return a, &AnswerError{Kind: NotAFeed, Reason: errPageTime.Error()}
 	}
 	if len(a.Items) == 0 {
 		return a, r.barren("no item: what %q matches holds nothing that is read, on the page %q")
@@ -134,8 +139,8 @@ func (r *htmlReading) barren(format string) *AnswerError {
 }
 
 // get is a picked text, its white space collapsed.
-func (r *htmlReading) get(p *picker, item *goquery.Selection) string {
-	text, _ := p.raw(item)
+func (r *htmlReading) get(p *picker, item *html.Node) string {
+	text, _ := r.raw(p, item)
 	if slices.Contains(linkAttrs, p.attr) {
 		text = webLink(r.base, text)
 	}
@@ -148,38 +153,39 @@ func (r *htmlReading) get(p *picker, item *goquery.Selection) string {
 
 // The usual form of an item, where the map is silent.
 var (
-	usualLink    = cascadia.MustCompile("a[href]")
-	usualHeading = cascadia.MustCompile("h1, h2, h3, h4, h5, h6")
-	usualTime    = cascadia.MustCompile("time[datetime]")
+	usualLink    = mustCSS("a[href]")
+	usualHeading = mustCSS("h1, h2, h3, h4, h5, h6")
+	usualTime    = mustCSS("time[datetime]")
 )
 
-func (r *htmlReading) item(s *goquery.Selection) (Item, bool) {
+func (r *htmlReading) item(n *html.Node) (Item, bool) {
 	it := Item{FirstSeen: r.now, Fields: map[string]any{}}
-	anchor := s.FindMatcher(usualLink).First()
-	if _, itself := s.Attr("href"); itself {
-		anchor = s
+	anchor := n
+	if _, itself := attribute(n, "href"); !itself {
+		anchor = r.page.first(usualLink, n)
 	}
 	if r.link != nil {
-		it.URL = webLink(r.base, r.get(r.link, s))
+		it.URL = webLink(r.base, r.get(r.link, n))
 	} else {
-		it.URL = webLink(r.base, anchor.AttrOr("href", ""))
+		href, _ := attribute(anchor, "href")
+		it.URL = webLink(r.base, href)
 	}
 	if r.title != nil {
-		it.Title = r.get(r.title, s)
+		it.Title = r.get(r.title, n)
 	} else {
-		for _, from := range []*goquery.Selection{s.FindMatcher(usualHeading).First(), anchor, s} {
-			if it.Title == "" && from.Length() > 0 {
-				it.Title = oneLine(textOf(from.Get(0)))
+		for _, from := range []*html.Node{r.page.first(usualHeading, n), anchor, n} {
+			if it.Title == "" && from != nil {
+				it.Title = oneLine(textOf(from))
 			}
 		}
 	}
 	if r.id != nil {
-		it.ID = r.get(r.id, s)
+		it.ID = r.get(r.id, n)
 	}
-	it.Published = r.when(s)
+	it.Published = r.when(n)
 	holds := it.URL+it.Title+it.ID != ""
 	for _, p := range r.fields {
-		v := r.get(p, s)
+		v := r.get(p, n)
 		it.Fields[p.field] = orNil(v)
 		holds = holds || v != ""
 	}
@@ -188,7 +194,7 @@ func (r *htmlReading) item(s *goquery.Selection) (Item, bool) {
 	}
 	if it.ID == "" {
 		var b bytes.Buffer
-		if err := html.Render(&b, s.Get(0)); err != nil {
+		if err := html.Render(&b, n); err != nil {
 			return it, false
 		}
 		it.ID = contentID(b.String())
@@ -199,19 +205,19 @@ func (r *htmlReading) item(s *goquery.Selection) (Item, bool) {
 
 // when is an item's date: the picked text, or the datetime of the picked
 // element, which is there for machines.
-func (r *htmlReading) when(s *goquery.Selection) *time.Time {
+func (r *htmlReading) when(n *html.Node) *time.Time {
 	if r.published == nil {
-		v, _ := s.FindMatcher(usualTime).First().Attr("datetime")
+		v, _ := attribute(r.page.first(usualTime, n), "datetime")
 		return looseInstant(v)
 	}
 	if r.published.attr == "" {
-		if v, ok := r.published.element(s).Attr("datetime"); ok {
+		if v, ok := attribute(r.element(r.published, n), "datetime"); ok {
 			if t := looseInstant(oneLine(v)); t != nil {
 				return t
 			}
 		}
 	}
-	v, _ := r.published.raw(s)
+	v, _ := r.raw(r.published, n)
 	return looseInstant(oneLine(v))
 }
 

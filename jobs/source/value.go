@@ -95,12 +95,11 @@ func looseInstant(v any) *time.Time {
 }
 
 func dated(s string) time.Time {
+	if t, ok := civil(s); ok {
+		return t
+	}
 	for _, layout := range []string{
-		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02",
-		"2006-01-02T15:04:05-0700", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC,
-		"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04Z07:00", "2006-01-02 15:04",
-		"Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700",
-		"2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006",
+		"2006-01-02", time.RFC1123, time.ANSIC, "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006",
 	} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t

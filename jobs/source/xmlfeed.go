@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/mmcdole/gofeed"
 	"github.com/mmcdole/gofeed/rss"
@@ -61,13 +62,22 @@ func permalinksOf(feed *gofeed.Feed) map[int]bool {
 	return out
 }
 
+// feedInstant is what a feed's text says of an instant; what the library makes
+// of it where it is written in no usual way.
+func feedInstant(written string, parsed *time.Time) *time.Time {
+	if t, ok := civil(written); ok {
+		return sane(&t)
+	}
+	return sane(parsed)
+}
+
 func fromGofeed(it *gofeed.Item, base *url.URL) entry {
 	e := entry{
 		guid:       strings.TrimSpace(it.GUID),
 		link:       webLink(base, it.Link),
 		title:      oneLine(it.Title),
-		published:  sane(it.PublishedParsed),
-		updated:    sane(it.UpdatedParsed),
+		published:  feedInstant(it.Published, it.PublishedParsed),
+		updated:    feedInstant(it.Updated, it.UpdatedParsed),
 		summary:    it.Description,
 		content:    it.Content,
 		categories: it.Categories,

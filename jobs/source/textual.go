@@ -2,7 +2,6 @@ package source
 
 import (
 	"bytes"
-	"mime"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -11,14 +10,16 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
 // decodeText gives a body as UTF-8. What the bytes are beats what is said of
-// them: a byte order mark first, then UTF-16 by its zeros, then bytes that are
-// valid UTF-8, and only then the charset that the header or the XML
-// declaration names. lossy says that bytes had to be replaced or guessed.
+// them: a byte order mark first, then UTF-16 and UTF-32 by their zeros, EBCDIC
+// by its own "<?xml", then bytes that are valid UTF-8 but for a few, and only
+// then the charset that the header or the XML declaration names. lossy says
+// that bytes had to be replaced or guessed.
 func decodeText(body []byte, contentType string) (text string, lossy bool) {
 	return decodeNamed(body, charsetParam(contentType), declaredEncoding(body))
 }
@@ -41,10 +42,13 @@ func decodeNamed(body []byte, names ...string) (text string, lossy bool) {
 	if e, skip := byMark(body); e != nil {
 		return convert(e, body[skip:])
 	}
-	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
-	if e := byZeros(body); e != nil {
+	for bytes.HasPrefix(body, []byte("\xef\xbb\xbf")) {
+		body = body[3:]
+	}
+	if e := bySignature(body); e != nil {
 		return convert(e, body)
 	}
+	right, wrong := sequences(body)
 	if utf8.Valid(body) {
 		for _, n := range names {
 			// These write other scripts with ASCII bytes alone.
@@ -56,11 +60,16 @@ func decodeNamed(body []byte, names ...string) (text string, lossy bool) {
 		}
 		return string(body), false
 	}
+	// Text in another charset is right as UTF-8 by accident only, and a charset of
+	// one byte a letter never finds a byte that is wrong.
+	if right >= 10*wrong {
+		names = nil
+	}
 	var best string
 	found := false
 	for _, n := range names {
-		e, err := htmlindex.Get(n)
-		if err != nil {
+		e := encodingNamed(n)
+		if e == nil {
 			continue
 		}
 		if canonical, _ := htmlindex.Name(e); canonical == "utf-8" || strings.HasPrefix(canonical, "utf-16") || canonical == "replacement" {
@@ -74,7 +83,7 @@ func decodeNamed(body []byte, names ...string) (text string, lossy bool) {
 			best, found = s, true
 		}
 	}
-	if mostlyUTF8(body) {
+	if right >= wrong || wrong == 1 {
 		return strings.ToValidUTF8(string(body), string(utf8.RuneError)), true
 	}
 	if found {
@@ -98,16 +107,46 @@ func byMark(b []byte) (encoding.Encoding, int) {
 	return nil, 0
 }
 
-// byZeros recognizes UTF-16 without a mark: a document begins with ASCII.
-func byZeros(b []byte) encoding.Encoding {
+// bySignature recognizes what begins without a mark, but as a document does
+// (XML 1.0, appendix F): with ASCII in two or four bytes, or in EBCDIC.
+func bySignature(b []byte) encoding.Encoding {
 	if len(b) < 4 {
 		return nil
 	}
 	switch {
+	case bytes.HasPrefix(b, []byte{0x4c, 0x6f, 0xa7, 0x94}): // "<?xm"
+		text, _ := charmap.CodePage037.NewDecoder().Bytes(b[:min(len(b), 512)])
+		if e := encodingNamed(declaredEncoding(text)); e != nil {
+			if probe, err := e.NewEncoder().Bytes([]byte("<?xm")); err == nil && bytes.HasPrefix(b, probe) {
+				return e
+			}
+		}
+		return charmap.CodePage037
+	case b[0] != 0 && b[1] == 0 && b[2] == 0 && b[3] == 0:
+		return utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)
+	case b[0] == 0 && b[1] == 0 && b[2] == 0 && b[3] != 0:
+		return utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)
 	case b[0] != 0 && b[1] == 0 && b[2] != 0 && b[3] == 0:
 		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
 	case b[0] == 0 && b[1] != 0 && b[2] == 0 && b[3] != 0:
 		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	}
+	return nil
+}
+
+// encodingNamed finds a charset by a name of browsers, else of IANA's registry,
+// as cp437 and IBM1047; nil is none.
+func encodingNamed(name string) encoding.Encoding {
+	if e, err := htmlindex.Get(name); err == nil {
+		return e
+	}
+	for _, n := range []string{name, strings.Replace(strings.Replace(name, "cp-", "cp", 1), "win-", "windows-", 1)} {
+		if e, err := htmlindex.Get(n); err == nil {
+			return e
+		}
+		if e, err := ianaindex.IANA.Encoding(n); err == nil && e != nil {
+			return e
+		}
 	}
 	return nil
 }
@@ -118,10 +157,10 @@ func convert(e encoding.Encoding, b []byte) (string, bool) {
 	return strings.TrimPrefix(s, "\ufeff"), err != nil || strings.ContainsRune(s, utf8.RuneError)
 }
 
-// mostlyUTF8 tells a UTF-8 text with a few broken bytes from one in another
-// encoding, where sequences are right by accident only.
-func mostlyUTF8(b []byte) bool {
-	right, wrong := 0, 0
+// sequences counts the sequences of several bytes that are UTF-8, and the bytes
+// that are none: it tells a UTF-8 text with a few broken bytes from one in
+// another encoding.
+func sequences(b []byte) (right, wrong int) {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
 		switch {
@@ -132,15 +171,18 @@ func mostlyUTF8(b []byte) bool {
 		}
 		b = b[n:]
 	}
-	return right >= wrong || wrong == 1
+	return right, wrong
 }
 
+var charsetAttr = regexp.MustCompile(`(?i)(?:^|[\s;])charset\s*=\s*["']?\s*([a-z][a-z0-9._:-]{0,40})`)
+
+// charsetParam is the charset of a Content-Type, also of one that is not
+// written as the standard has it.
 func charsetParam(contentType string) string {
-	_, params, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		return ""
+	if m := charsetAttr.FindStringSubmatch(contentType); m != nil {
+		return strings.ToLower(m[1])
 	}
-	return strings.ToLower(strings.TrimSpace(params["charset"]))
+	return ""
 }
 
 var encodingAttr = regexp.MustCompile(`^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._:-]{0,40})["']`)

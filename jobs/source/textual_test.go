@@ -34,6 +34,17 @@ func TestDecodeText(t *testing.T) {
 		"UTF-16 with a mark":                     {declared("utf-16", "日本 😀"), unicode.UTF16(unicode.BigEndian, unicode.UseBOM), "text/xml; charset=utf-8"},
 		"UTF-16 without":                         {declared("utf-16", "日本 😀"), unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), ""},
 		"UTF-32 with a mark":                     {declared("utf-32", "日本"), utf32.UTF32(utf32.LittleEndian, utf32.UseBOM), ""},
+		"UTF-32 without":                         {declared("utf-32", "日本"), utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM), ""},
+		"UTF-32 without, the other way round":    {declared("utf-32", "日本"), utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM), ""},
+		"EBCDIC":                                 {declared("ebcdic-cp-us", "plain"), charmap.CodePage037, ""},
+		"EBCDIC of another page":                 {declared("IBM1047", "[plain]"), charmap.CodePage1047, "text/xml; charset=utf-8"},
+		"EBCDIC that says UTF-8":                 {declared("utf-8", "plain"), charmap.CodePage037, ""},
+		"a charset that browsers do not know":    {declared("IBM850", "déjà"), charmap.CodePage850, ""},
+		"cp437":                                  {declared("cp437", "déjà"), charmap.CodePage437, ""},
+		"a name with one hyphen too many":        {declared("cp-1251", "Привет"), charmap.Windows1251, ""},
+		"single quotes in the header":            {"<a>Привет</a>", charmap.Windows1251, "text/xml; charset='windows-1251'"},
+		"a header with a loose end":              {"<a>Привет</a>", charmap.Windows1251, "text/xml; charset=windows-1251; oops"},
+		"a header without its semicolon":         {"<a>Привет</a>", charmap.Windows1251, "text/xml charset=windows-1251"},
 		"UTF-8 with a mark":                      {declared("utf-8", "日本"), unicode.UTF8BOM, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,5 +69,15 @@ func TestDecodeText(t *testing.T) {
 		if _, lossy := decodeText([]byte(b), ""); !lossy {
 			t.Errorf("%s is not marked lossy", name)
 		}
+	}
+	for name, ctype := range map[string]string{"": "text/xml; charset=iso-8859-1", "windows-1251": "", "koi8-r": "text/xml; charset=windows-1252"} {
+		want := "žužemberk – déjà vu, für alle: Привет"
+		got, lossy := decodeText([]byte(declared(name, want+"\xff")), ctype)
+		if got != declared(name, want+"\ufffd") || !lossy {
+			t.Errorf("UTF-8 with a bad byte called %q and %q: %q, lossy %v", name, ctype, got, lossy)
+		}
+	}
+	if got, lossy := decodeText([]byte("\xef\xbb\xbf\xef\xbb\xbf<a/>"), ""); got != "<a/>" || lossy {
+		t.Errorf("two marks: %q, lossy %v", got, lossy)
 	}
 }

@@ -138,23 +138,43 @@ func (y *youtube) Request(p Page) (fetch.Request, error) {
 }
 
 // cursor is a place in a list: the API's own token, and what has been before.
-// Its text is "page.items.token".
+// Its text is "page.items.token", with "~mark" behind the items.
 type cursor struct {
 	page  int // pages before this one
 	items int // items before this page
 	token string
+	// mark is the name of a token that was come by: that of the page whose
+	// number is the last power of two (Brent's way to find a cycle).
+	mark string
 }
 
 func (c cursor) String() string {
-	return strconv.Itoa(c.page) + "." + strconv.Itoa(c.items) + "." + c.token
+	items := strconv.Itoa(c.items)
+	if c.mark != "" {
+		items += "~" + c.mark
+	}
+	return strconv.Itoa(c.page) + "." + items + "." + c.token
+}
+
+// after is the cursor of the next page; ok is false where it was come by before.
+func (c cursor) after(items int, token string) (next cursor, ok bool) {
+	next = cursor{c.page + 1, c.items + items, token, c.mark}
+	if token == c.token || c.mark != "" && mark(token) == c.mark {
+		return next, false
+	}
+	if next.page&(next.page-1) == 0 {
+		next.mark = mark(token)
+	}
+	return next, true
 }
 
 func parseCursor(s string) cursor {
 	if f := strings.SplitN(s, ".", 3); len(f) == 3 {
 		page, err1 := strconv.Atoi(f[0])
-		items, err2 := strconv.Atoi(f[1])
+		before, mark, _ := strings.Cut(f[1], "~")
+		items, err2 := strconv.Atoi(before)
 		if err1 == nil && err2 == nil && page >= 0 && items >= 0 && page < 1<<30 && items < 1<<30 {
-			return cursor{page, items, f[2]}
+			return cursor{page, items, f[2], mark}
 		}
 	}
 	return cursor{token: s}
@@ -215,10 +235,14 @@ func (y *youtube) Read(resp *fetch.Response) (Answer, error) {
 	if next == "" || y.c.Pages > 0 && at.page+1 >= y.c.Pages {
 		return a, nil
 	}
-	if next == at.token || at.page+1 >= mostPages {
-		return Answer{}, &AnswerError{Kind: Truncated, Reason: "the list has no end: its pages go round"}
+	further, ok := at.after(len(a.Items), next)
+	if !ok {
+		return Answer{}, roundAndRound()
 	}
-	a.Next = cursor{at.page + 1, at.items + len(a.Items), next}.String()
+	if further.page >= mostPages {
+		return Answer{}, endless()
+	}
+	a.Next = further.String()
 	return a, nil
 }
 

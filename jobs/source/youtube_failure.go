@@ -13,20 +13,58 @@ import (
 	"feedwarden/jobs/fetch"
 )
 
-// youtubeError is the API's error object (Google's JSON error format).
+// youtubeError is the API's error object (Google's JSON error format). What is
+// of another shape reads as missing: one odd detail must not hide the reason.
 type youtubeError struct {
-	Error struct {
-		Message text `json:"message"`
-		Status  text `json:"status"`
-		Errors  []struct {
-			Reason  text `json:"reason"`
-			Message text `json:"message"`
-		} `json:"errors"`
-		Details []struct {
-			Reason   text            `json:"reason"`
-			Metadata map[string]text `json:"metadata"`
-		} `json:"details"`
-	} `json:"error"`
+	Error youtubeProblem `json:"error"`
+}
+
+type youtubeProblem struct {
+	Message text           `json:"message"`
+	Status  text           `json:"status"`
+	Errors  list[reasoned] `json:"errors"`
+	Details list[detailed] `json:"details"`
+}
+
+type reasoned struct {
+	Reason  text `json:"reason"`
+	Message text `json:"message"`
+}
+
+type detailed struct {
+	Reason   text  `json:"reason"`
+	Metadata texts `json:"metadata"`
+}
+
+// texts are an object's; what is none reads as empty.
+type texts map[string]text
+
+func (t *texts) UnmarshalJSON(b []byte) error {
+	var m map[string]text
+	if json.Unmarshal(b, &m) == nil {
+		*t = m
+	}
+	return nil
+}
+
+// UnmarshalJSON reads the object, or a text in its place.
+func (p *youtubeProblem) UnmarshalJSON(b []byte) error {
+	type plain youtubeProblem
+	if json.Unmarshal(b, &p.Message) == nil && p.Message != "" {
+		return nil
+	}
+	_ = json.Unmarshal(b, (*plain)(p))
+	return nil
+}
+
+// readYouTubeError reads an error, or the first of a list of them, as batches
+// have it; ok is false for what is no JSON.
+func readYouTubeError(body []byte) (e youtubeError, ok bool) {
+	var several []youtubeError
+	if json.Unmarshal(body, &several) == nil && len(several) > 0 {
+		return several[0], true
+	}
+	return e, json.Unmarshal(body, &e) == nil
 }
 
 // byReason is what a reason means, whatever the status that brought it. A 403
@@ -91,8 +129,8 @@ func youtubeFailure(resp *fetch.Response, now time.Time, key string) *AnswerErro
 	if e.Kind == Ban {
 		return e
 	}
-	var body youtubeError
-	if json.Unmarshal(resp.Body, &body) != nil || body.Error.Message == "" && len(body.Error.Errors) == 0 {
+	body, ok := readYouTubeError(resp.Body)
+	if !ok {
 		// The API answers in JSON; a page in its place at 403 or 429 is the
 		// provider's refusal of the address.
 		if resp.Status == http.StatusForbidden || resp.Status == http.StatusTooManyRequests {

@@ -154,6 +154,32 @@ func TestYouTubePagesAreBounded(t *testing.T) {
 	wantAnswer(t, err, Truncated)
 }
 
+// However many pages lie between, a list that comes back to where it was is
+// left after no more requests than a few rounds; each of them costs units.
+func TestYouTubePagesThatGoRoundAreLeftSoon(t *testing.T) {
+	for _, tt := range []struct{ before, round int }{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {4, 5}, {7, 10}} {
+		s := trending(t, 0)
+		var p Page
+		pages := 0
+		for err := error(nil); err == nil; pages++ {
+			n := pages
+			if n >= tt.before {
+				n = tt.before + (n-tt.before)%tt.round
+			}
+			var a Answer
+			a, err = s.Read(answerTo(t, s, p, 200, fmt.Appendf(nil, `{"kind":"youtube#videoListResponse","nextPageToken":"T%d","items":[{"kind":"youtube#video","id":"v%d"}]}`, n, pages)))
+			if p.Cursor = a.Next; err != nil {
+				wantAnswer(t, err, Truncated)
+			} else if pages > 60 {
+				t.Fatalf("%+v: still going round after %d pages", tt, pages)
+			}
+		}
+		if pages > 4*(tt.before+tt.round)+2 {
+			t.Errorf("%+v took %d pages", tt, pages)
+		}
+	}
+}
+
 func TestYouTubeOtherLists(t *testing.T) {
 	for _, tt := range []struct {
 		method string
@@ -249,6 +275,11 @@ func TestYouTubeFailures(t *testing.T) {
 		reason  string
 	}{
 		{"day's quota", 403, googleError(403, "quotaExceeded", `The request cannot be completed because you have exceeded your <a href="/youtube/v3/getting-started#quota">quota</a>.`), nil, QuotaDay, "quotaExceeded"},
+		{"day's quota beside odd details", 403, `{"error":{"message":"x","errors":[null,{"reason":"quotaExceeded"},7],"details":[{"reason":null,"metadata":"x"},{"metadata":{"a":1}},"y"]}}`, nil, QuotaDay, "quotaExceeded"},
+		{"errors that are no list", 403, `{"error":{"message":"x","errors":{"reason":"x"},"status":"RESOURCE_EXHAUSTED"}}`, nil, QuotaRate, "RESOURCE_EXHAUSTED"},
+		{"a list of errors", 403, `[{"error":{"errors":[{"reason":"quotaExceeded"}]}}]`, nil, QuotaDay, "quotaExceeded"},
+		{"an error that is a text", 403, `{"error":"quota exceeded"}`, nil, Forbidden, "status 403"},
+		{"JSON that says nothing", 403, `{}`, nil, Forbidden, "status 403"},
 		{"daily limit", 403, googleError(403, "dailyLimitExceeded", "Daily Limit Exceeded"), nil, QuotaDay, "dailyLimitExceeded"},
 		{"429 that names its day", 429, `{"error":{"code":429,"message":"Quota exceeded for quota metric 'Search Queries' and limit 'Search Queries per day' of service 'youtube.googleapis.com'","errors":[{"reason":"rateLimitExceeded","domain":"global"}],"status":"RESOURCE_EXHAUSTED"}}`, nil, QuotaDay, "rateLimitExceeded"},
 		{"429 whose detail names its day", 429, `{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RATE_LIMIT_EXCEEDED","metadata":{"quota_limit":"SearchPerDayPerProject"}}]}}`, nil, QuotaDay, "RATE_LIMIT_EXCEEDED"},
@@ -314,7 +345,7 @@ func TestSeconds(t *testing.T) {
 
 func TestCursor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := cursor{rapid.IntRange(0, 1<<29).Draw(rt, "page"), rapid.IntRange(0, 1<<29).Draw(rt, "items"), rapid.String().Draw(rt, "token")}
+		c := cursor{rapid.IntRange(0, 1<<29).Draw(rt, "page"), rapid.IntRange(0, 1<<29).Draw(rt, "items"), rapid.String().Draw(rt, "token"), rapid.SampledFrom([]string{"", mark("x")}).Draw(rt, "mark")}
 		if got := parseCursor(c.String()); got != c {
 			rt.Fatalf("%+v, was %+v", got, c)
 		}

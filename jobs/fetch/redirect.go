@@ -22,6 +22,9 @@ func nextHop(from *url.URL, status int, h http.Header, keyed bool) (*url.URL, er
 		return nil, &policyError{"a redirect to a URL that cannot be parsed"}
 	}
 	to := from.ResolveReference(ref)
+	if to.User == nil && from.User != nil && sameOrigin(from, to) {
+		to.User = from.User // an absolute Location names the same place as a relative one
+	}
 	if keyed && !sameOrigin(from, to) {
 		return nil, &policyError{"a redirect to another origin, " + Redact(to) + ", is not followed: the request carries a key"}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -206,4 +207,37 @@ func TestKeyStaysOffPlainHTTP(t *testing.T) {
 	c := open(t, Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs})
 	_, err := c.Do(t.Context(), Request{URL: s.URL, Keyed: true}, Via{})
 	wantKind(t, err, KindPolicy)
+}
+
+// The user in a URL is for its origin: a redirect there keeps it however the
+// Location is written, one elsewhere does not.
+func TestUserInURLIsKeptWithinItsOrigin(t *testing.T) {
+	var seen sync.Map
+	show := func(w http.ResponseWriter, r *http.Request) {
+		user, _, _ := r.BasicAuth()
+		seen.Store(r.Host, user)
+	}
+	other := serve(t, show)
+	var target string
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/end" {
+			w.Header().Set("Location", map[string]string{"/whole": target + "/end", "/part": "/end", "/away": other.URL + "/end"}[r.URL.Path])
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		show(w, r)
+	})
+	target = s.URL
+	host := strings.TrimPrefix(s.URL, "http://")
+	for path, at := range map[string]string{"/whole": host, "/part": host, "/away": strings.TrimPrefix(other.URL, "http://")} {
+		seen.Clear()
+		get(t, open(t, Config{}), "http://ann:pw@"+host+path, Via{})
+		want := "ann"
+		if path == "/away" {
+			want = ""
+		}
+		if user, ok := seen.Load(at); !ok || user != want {
+			t.Errorf("%s: the end saw the user %q, want %q", path, user, want)
+		}
+	}
 }

@@ -103,7 +103,7 @@ func (p *htmlPage) Request(page Page) (fetch.Request, error) {
 		case secret && !sameSite(p.url, next):
 			return fetch.Request{}, fmt.Errorf("source: html: %w", elsewhere(next, "headers with secrets never leave "+p.Host()))
 		}
-		u = next
+		u = withUser(next, p.url)
 	}
 	return fetch.Request{URL: u.String(), Header: h, Keyed: secret, Label: at.marked(placeOf(u)).String()}, nil
 }

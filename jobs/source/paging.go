@@ -125,7 +125,7 @@ func (j *jsonAPI) request(at trail, over map[string]string, secret bool) (*url.U
 	if failure != nil {
 		return nil, at, failure
 	}
-	return u, at.marked(placeOf(u)), nil
+	return withUser(u, j.url), at.marked(placeOf(u)), nil
 }
 
 // follow reads a next page's link. With secrets in the headers it does not
@@ -151,6 +151,17 @@ func nextURL(base *url.URL, link string) (*url.URL, *AnswerError) {
 		return nil, &AnswerError{Kind: NotAFeed, Reason: fmt.Sprintf("the next page's link is longer than %d bytes", longestPlace)}
 	}
 	return u, nil
+}
+
+// withUser is a link with the user and password of the configured URL, where it
+// stays on that site: they are no part of a link, nor of a cursor.
+func withUser(u, configured *url.URL) *url.URL {
+	if configured.User == nil || !sameSite(configured, u) {
+		return u
+	}
+	v := *u
+	v.User = configured.User
+	return &v
 }
 
 // next is the cursor of the page after one that was read; "" is the end.

@@ -310,3 +310,29 @@ func TestPaged(t *testing.T) {
 		}
 	}
 }
+
+// The user and password of a configured URL go with every page of its site,
+// with none of another, and stand in no cursor.
+func TestUserInTheURLGoesWithEveryPageOfItsSite(t *testing.T) {
+	for name, s := range map[string]Source{
+		"json": build(t, Config{Kind: "json", URL: "https://ann:hush5@api.example/x", Items: ".items[]", Paging: &Paging{Next: ".next"}}),
+		"html": build(t, Config{Kind: "html", URL: "https://ann:hush5@api.example/x", Items: "p", Next: &NextPage{CSS: "a", Max: 3}}),
+	} {
+		for link, want := range map[string]string{
+			"/x?p=2": "https://ann:hush5@api.example/x?p=2", "https://api.example:443/x?p=2": "https://ann:hush5@api.example:443/x?p=2",
+			"https://other.example/x": "https://other.example/x", "http://api.example/x?p=2": "http://api.example/x?p=2", "https://api.example:8443/x": "https://api.example:8443/x",
+		} {
+			a, err := s.Read(answerTo(t, s, Page{}, 200, fmt.Appendf(nil, map[string]string{"json": `{"items":[{"id":1}],"next":"%s"}`, "html": `<p>x<a href="%s">y</a>`}[name], link)))
+			if err != nil {
+				if name == "json" {
+					t.Errorf("%s: %s: %v", name, link, err)
+				}
+				continue // html stays on its site
+			}
+			req, err := s.Request(Page{Cursor: a.Next})
+			if err != nil || req.URL != want || strings.Contains(a.Next+req.Label, "hush5") {
+				t.Errorf("%s: %s leads to %q by the cursor %q: %v", name, link, req.URL, a.Next, err)
+			}
+		}
+	}
+}

@@ -13,7 +13,8 @@ import (
 var guardian = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork())
 
 // neverAllowed are the prefixes that AllowPrivate does not open: nothing there
-// serves a feed, and 169.254.169.254 hands out a cloud machine's credentials.
+// serves a feed, and clouds hand out a machine's credentials at some, one of
+// them an address that looks public.
 var neverAllowed = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("169.254.0.0/16"),
@@ -22,11 +23,16 @@ var neverAllowed = []netip.Prefix{
 	netip.MustParsePrefix("::/128"),
 	netip.MustParsePrefix("fe80::/10"),
 	netip.MustParsePrefix("ff00::/8"),
-	netip.MustParsePrefix("fd00:ec2::254/128"), // the metadata service over IPv6
+	netip.MustParsePrefix("100.100.100.200/32"), // Alibaba
+	netip.MustParsePrefix("168.63.129.16/32"),   // Azure
+	netip.MustParsePrefix("192.0.0.192/32"),     // Oracle
+	netip.MustParsePrefix("fd00:ec2::254/128"),  // Amazon over IPv6
+	netip.MustParsePrefix("fd20:ce::254/128"),   // Google over IPv6
 }
 
 var (
 	nat64     = ssrf.IPv6NAT64Prefix
+	ownNAT64  = netip.MustParsePrefix("64:ff9b:1::/48") // for local use, RFC 8215
 	sixToFour = netip.MustParsePrefix("2002::/16")
 	teredo    = netip.MustParsePrefix("2001::/32")
 	// Of both the last four bytes are the IPv4 address.
@@ -43,7 +49,6 @@ func checkAddress(ip netip.Addr, allowPrivate bool) error {
 		if err := guardian.SafeAddr(ip); err != nil {
 			return fmt.Errorf("%s is not a public address (fetch.allow_private would allow private ones)", ip)
 		}
-		return nil
 	}
 	for _, a := range append(embedded(ip), ip) {
 		for _, p := range neverAllowed {
@@ -64,6 +69,15 @@ func embedded(ip netip.Addr) []netip.Addr {
 		b := ip.As16()
 		client := [4]byte{^b[12], ^b[13], ^b[14], ^b[15]}
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[4:8])), netip.AddrFrom4(client)}
+	case ownNAT64.Contains(ip): // RFC 6052, 2.2: by the length of the network's prefix, around byte 8
+		b := ip.As16()
+		var out []netip.Addr
+		for _, v4 := range [][4]byte{[4]byte(b[12:16]), {b[6], b[7], b[9], b[10]}, {b[7], b[9], b[10], b[11]}, {b[9], b[10], b[11], b[12]}} {
+			if v4[0] != 0 {
+				out = append(out, netip.AddrFrom4(v4))
+			}
+		}
+		return out
 	case nat64.Contains(ip), translated.Contains(ip), compatible.Contains(ip) && !ip.IsLoopback() && !ip.IsUnspecified():
 		b := ip.As16()
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:16]))}

@@ -156,12 +156,21 @@ func plainASCII(h string) bool {
 // and ICANN's reservation of .internal.
 var privateSuffixes = []string{"localhost", "local", "internal", "home.arpa", "lan", "intranet"}
 
+// metadataNames lead to a cloud machine's credentials, wherever they are looked
+// up in such a cloud; by no leave are they targets.
+var metadataNames = []string{"metadata.google.internal", "metadata.goog", "metadata.azure.internal", "metadata", "instance-data", "instance-data.ec2.internal"}
+
 // checkName refuses names that mean a private machine, because a proxy would
 // resolve them in its own network.
 func checkName(host string, allowPrivate bool) error {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if numeric(last) {
 		return errors.New("an IPv4 address is written as four decimal numbers")
+	}
+	for _, s := range metadataNames {
+		if host == s || strings.Contains(s, ".") && strings.HasSuffix(host, "."+s) {
+			return errors.New("it is a cloud's metadata service, which is never a target")
+		}
 	}
 	if allowPrivate {
 		return nil

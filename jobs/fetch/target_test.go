@@ -59,6 +59,17 @@ func TestCheckAddress(t *testing.T) {
 		{"64:ff9b::e000:1", false, false},
 		{"2002:e000:1::", false, false},
 		{"::169.254.169.254", false, false},
+		{"100.100.100.200", false, false}, // metadata of clouds
+		{"192.0.0.192", false, false},
+		{"168.63.129.16", false, false},
+		{"::ffff:168.63.129.16", false, false},
+		{"64:ff9b::a83f:8110", false, false},
+		{"fd20:ce::254", false, false},
+		{"64:ff9b:1::a9fe:a9fe", false, false},     // NAT64 for local use, by each length of its prefix
+		{"64:ff9b:1:a9fe:a9:fe00::", false, false}, // 48
+		{"64:ff9b:1:a9:fe:a9fe::", false, false},   // 56
+		{"64:ff9b:1:0:a9:fea9:fe00:0", false, false},
+		{"64:ff9b:1::7f00:1", false, true},
 		{"2001:0:a9fe:a9fe::5601:5601", false, false}, // Teredo, server and client link-local
 		{"169.254.169.254", false, false},
 		{"::ffff:169.254.169.254", false, false},
@@ -122,6 +133,29 @@ func TestCheckTarget(t *testing.T) {
 		{"http://feeds.localhost/", ""},
 		{"http://printer.local/", ""},
 		{"http://metadata.google.internal/", ""},
+		{"http://metadata.goog/", ""},
+		{"http://METADATA.goog./", ""},
+		{"http://a.metadata.goog/", ""},
+		{"http://metadata.goog.example.org/", "metadata.goog.example.org"},
+		{"http://168.63.129.16/machine?comp=goalstate", ""},
+		{"http://169.254.169.254.@example.org@127.0.0.1/", ""},
+		{"http://example.org#@127.0.0.1/", "example.org"},
+		{"http://example.org\\@127.0.0.1/", ""},
+		{"http://127.0.0.1\\@example.org/", ""},
+		{"http://0/", ""},
+		{"http://[::]/", ""},
+		{"http://127.0.0.1./", ""},
+		{"http://0x7f.0x0.0x0.0x1./", ""},
+		{"http://127.000.000.001/", ""},
+		{"http://%31%32%37.0.0.1/", ""},
+		{"http://[::ffff:0x7f.1]/", ""},
+		{"http://255.255.255.255/", ""},
+		{"http://239.1.1.1/", ""},
+		{"http://[64:ff9b:1::7f00:1]/", ""},
+		{"http://example.org:080/", "example.org:080"},
+		{"http://example.org:+80/", ""},
+		{"http://example.org:６３７９/", ""},
+		{"http://example.org:06379/", ""},
 		{"http://router.home.arpa/", ""},
 		{"http://intranet/", ""},
 		{"http://[::1]/", ""},
@@ -204,4 +238,18 @@ func FuzzCheckTarget(f *testing.F) {
 			t.Fatalf("%q leads to %q, which resolvers read as an address", raw, host)
 		}
 	})
+}
+
+// A proxy looks the name up in a network of its own, where the guard of dials sees nothing.
+func TestNoLeaveOpensTheMetadataOfClouds(t *testing.T) {
+	for _, raw := range []string{"http://metadata.google.internal/computeMetadata/v1/", "http://metadata.goog/", "http://metadata/", "http://instance-data/latest", "http://x.metadata.goog:80/", "http://169.254.169.254/", "http://100.100.100.200/"} {
+		u, err := parseTarget(raw)
+		if err == nil {
+			_, err = newReach(Config{AllowPrivate: true}).check(u)
+		}
+		var p *policyError
+		if !errors.As(err, &p) {
+			t.Errorf("%s with AllowPrivate: %v, want a refusal", raw, err)
+		}
+	}
 }

@@ -47,7 +47,7 @@ const (
 //	[user[:password]@]host:port
 //	host:port:user:password                  the password may hold colons
 //
-// as UTF-8 with or without a BOM, LF or CRLF, one a line or separated by
+// as UTF-8 with or without a BOM, LF, CRLF or CR, one a line or separated by
 // commas, with comments after #. A scheme without a port means 80, 443 or 1080.
 // In URL form user and password are percent-encoded; in colon form they are
 // literal. The URLs that come out are normal: lower case, port always there.
@@ -66,7 +66,7 @@ func ParseList(r io.Reader, o ListOptions, each func(line int, u *url.URL, err e
 	if _, ok := defaultPorts[o.Scheme]; !ok {
 		return fmt.Errorf("allocation: list scheme %q is unknown: use http, https, socks5 or socks5h", o.Scheme)
 	}
-	br := bufio.NewReaderSize(r, 64<<10)
+	br := bufio.NewReaderSize(&lineEnds{r: r}, 64<<10)
 	if head, _ := br.Peek(2); bytes.Equal(head, []byte{0xff, 0xfe}) || bytes.Equal(head, []byte{0xfe, 0xff}) {
 		each(1, nil, &LineError{"the list is UTF-16", "save it as UTF-8"})
 		return nil
@@ -88,6 +88,28 @@ func ParseList(r io.Reader, o ListOptions, each func(line int, u *url.URL, err e
 			return nil //nolint:nilerr // io.EOF: any other was told of above
 		}
 	}
+}
+
+// lineEnds gives every line end as LF.
+type lineEnds struct {
+	r  io.Reader
+	cr bool // the last byte was a CR
+}
+
+func (l *lineEnds) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	kept := p[:0]
+	for _, c := range p[:n] {
+		if c != '\n' || !l.cr {
+			if l.cr = c == '\r'; l.cr {
+				c = '\n'
+			}
+			kept = append(kept, c)
+			continue
+		}
+		l.cr = false
+	}
+	return len(kept), err
 }
 
 // readLine reads up to a line's end; of a line over maxLine it keeps nothing.

@@ -131,6 +131,11 @@ func (h *Handler) page(ctx context.Context, r *run, f Feed, src source.Source, p
 		} else {
 			ans, err = src.Read(resp)
 		}
+		if conditional && refusesValidators(resp.Status) {
+			if derr := h.store.DropValidators(ctx, r.Key); derr != nil {
+				log.Warn("could not forget a feed's validators", "error", derr)
+			}
+		}
 	}
 	if err != nil {
 		return h.refusedByTarget(ctx, r, f, a, src, err, log)
@@ -154,6 +159,27 @@ func validate(req *fetch.Request, head feed.Head) {
 	}
 }
 
+// validator is what is sent back of a validator: at one that is too long a
+// server chokes, and the feed would not be had again.
+func validator(v string) string {
+	if len(v) > longestValidator {
+		return ""
+	}
+	return v
+}
+
+const longestValidator = 1024
+
+// refusesValidators says that an answer may owe itself to the validators that
+// were sent: the request is good without them.
+func refusesValidators(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable, http.StatusRequestHeaderFieldsTooLarge:
+		return true
+	}
+	return false
+}
+
 func (p *progress) add(resp *fetch.Response, ans source.Answer, via string, single bool) {
 	p.Via = append(p.Via, via)
 	p.TookMS += resp.Took.Milliseconds()
@@ -167,7 +193,7 @@ func (p *progress) add(resp *fetch.Response, ans source.Answer, via string, sing
 	p.Type = resp.Header.Get("Content-Type")
 	p.Lossy = p.Lossy || ans.Lossy
 	if single {
-		p.etag, p.modified = resp.Header.Get("ETag"), resp.Header.Get("Last-Modified")
+		p.etag, p.modified = validator(resp.Header.Get("ETag")), validator(resp.Header.Get("Last-Modified"))
 	}
 }
 

@@ -57,3 +57,40 @@ func TestValidatorsAreNotSentForAFeedThatIsAskedOrReadOtherwise(t *testing.T) {
 		})
 	}
 }
+
+// No validator keeps a feed from being had again: not one that is too long for
+// a request, nor one that the target refuses.
+func TestNoValidatorShutsAFeedOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, etag string
+		status     int // of the answer to a conditional request
+		failures   int
+	}{
+		{"longer than servers take", `"` + strings.Repeat("x", 100_000) + `"`, http.StatusRequestHeaderFieldsTooLarge, 0},
+		{"a weak one", `W/"a"`, http.StatusPreconditionFailed, 1},
+		{"one without quotes", "abc", http.StatusBadRequest, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, withFeed(func(f *Feed) {
+				f.Source.Kind, f.Source.Items, f.Source.Map = "json", ".[]", map[string]string{"id": ".id"}
+			}))
+			w.upstream.on(func(n int, rw http.ResponseWriter, r *http.Request) bool {
+				if r.Header.Get("If-None-Match") != "" {
+					rw.WriteHeader(c.status)
+					return true
+				}
+				rw.Header().Set("ETag", c.etag)
+				fmt.Fprintf(rw, `[{"id":"%d"}]`, n)
+				return true
+			})
+			w.start(NewWorker(w.cfg, w.handler(), w.rdb, w.log))
+			w.until(w.enqueue(Spec{}).ID, Done)
+			for range c.failures {
+				w.until(w.enqueue(Spec{}).ID, Failed)
+			}
+			w.until(w.enqueue(Spec{}).ID, Done)
+		})
+	}
+}

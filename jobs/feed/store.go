@@ -165,6 +165,14 @@ func (s *Store) put(ctx context.Context, head Head, onto bool, began, now time.T
 	return Stored{}, fmt.Errorf("feed: store %q: others store versions faster than this one can follow", head.Key)
 }
 
+// DropValidators makes the next fetch of a feed an unconditional one.
+func (s *Store) DropValidators(ctx context.Context, key string) error {
+	if err := s.rdb.HDel(ctx, headKey(key), "etag", "last_modified").Err(); err != nil {
+		return fmt.Errorf("feed: forget the validators of %q: %w", key, err)
+	}
+	return nil
+}
+
 // items are those of a head's version; none where it is not kept.
 func (s *Store) items(ctx context.Context, h Head) (items []source.Item, err error) {
 	if h.Empty() {

@@ -102,7 +102,7 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 		if caller.Err() != nil && kind != KindPolicy {
 			kind, err = callerEnded(caller)
 		}
-		return &Error{Kind: kind, URL: shown(target), Via: id, Unsent: hops == 0 && (p == nil || !p.connected.Load()), Err: scrub(err, secrets)}
+		return &Error{Kind: kind, URL: shown(target), Via: id, Unsent: hops == 0 && (p == nil || !p.ready.Load()), Err: scrub(err, secrets)}
 	}
 	if err != nil {
 		return nil, fail(err, nil)

@@ -69,6 +69,7 @@ func (c *ownedConn) Close() error {
 // goroutines of its own, some after the round trip has ended.
 type progress struct {
 	connected atomic.Bool // a TCP connection stands, new or kept
+	ready     atomic.Bool // the request has a connection: any tunnel and TLS stand, and it can leave
 	reused    atomic.Bool
 	lost      atomic.Bool // the connection was closed with its first owner as we took it
 	wrote     atomic.Bool // the request, or a part of it, has left
@@ -84,6 +85,7 @@ func (p *progress) trace() *httptrace.ClientTrace {
 		},
 		GotConn: func(info httptrace.GotConnInfo) {
 			p.connected.Store(true)
+			p.ready.Store(true)
 			p.reused.Store(info.Reused)
 			c := info.Conn
 			for {

@@ -35,7 +35,8 @@ type Error struct {
 	// Via is the ID of the endpoint, "direct" without one.
 	Via string
 	// Unsent says that for certain nothing of the request left: no connection
-	// to the target, or through the proxy to it, came about.
+	// to the target, or through the proxy to it, came about, or its handshake
+	// failed.
 	Unsent bool
 	// Err is the cause, scrubbed; errors.Is and errors.As see through it.
 	Err error

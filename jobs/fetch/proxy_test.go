@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -376,5 +377,41 @@ func TestEndpointsNameThatBecamePrivate(t *testing.T) {
 	}
 	if n := tg.requests.Load(); n != 8 {
 		t.Errorf("%d requests reached the targets, want the 8 that were allowed", n)
+	}
+}
+
+// What a refused tunnel or a failed handshake kept from leaving is not paid
+// for; what an http proxy was handed may have gone on.
+func TestWhatATunnelRefusedHasNotLeft(t *testing.T) {
+	ca := authority(t)
+	target := faultTarget(t, ca, say("well"))
+	for _, tt := range []struct {
+		fault  faultkit.Fault
+		scheme string
+		u      string
+		unsent bool
+	}{
+		{faultkit.Auth, "http", target.HTTPS, true},
+		{faultkit.Refuse, "http", target.HTTPS, true},
+		{faultkit.WrongCert, "http", target.HTTPS, true},
+		{faultkit.Auth, "socks5", target.HTTP, true},
+		{faultkit.Refuse, "socks5", target.HTTPS, true},
+		{faultkit.Gone, "http", target.HTTP, true},
+		{faultkit.Auth, "http", target.HTTP, false},
+		{faultkit.Garbage, "http", target.HTTP, false},
+	} {
+		p := startProxy(t, tt.scheme, faultkit.Options{Authority: ca})
+		if err := p.Fail(tt.fault, 0); err != nil {
+			t.Fatal(err)
+		}
+		before := len(target.Seen())
+		_, err := open(t, Config{RootCAs: ca.Pool()}).Do(t.Context(), Request{URL: tt.u}, Via{ID: "p", Proxy: p.URL()})
+		var e *Error
+		if !errors.As(err, &e) || e.Unsent != tt.unsent {
+			t.Errorf("%s by %s to %s: %v, want unsent %v", tt.fault, tt.scheme, tt.u, err, tt.unsent)
+		}
+		if tt.unsent && len(target.Seen()) != before {
+			t.Errorf("%s by %s to %s: the target saw a request", tt.fault, tt.scheme, tt.u)
+		}
 	}
 }

@@ -241,3 +241,21 @@ func TestUserInURLIsKeptWithinItsOrigin(t *testing.T) {
 		}
 	}
 }
+
+// A query goes out as a query, whatever a Location holds: a blank in it would
+// end the request's target, and what follows would be the target's to read.
+func TestAQueryIsSentAsOne(t *testing.T) {
+	var seen string
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/old" {
+			w.Header()["Location"] = []string{"/new?a=b c HTTP/1.1&d=\xc3\xa9\"<>%20%zz+"}
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		seen = r.RequestURI
+	})
+	get(t, open(t, Config{}), s.URL+"/old", Via{})
+	if want := "/new?a=b%20c%20HTTP/1.1&d=%C3%A9%22%3C%3E%20%zz+"; seen != want {
+		t.Errorf("the target saw %q, want %q", seen, want)
+	}
+}

@@ -101,7 +101,23 @@ func (r reach) check(u *url.URL) (*url.URL, error) {
 		v.Host += ":" + p
 	}
 	v.Fragment, v.RawFragment = "", ""
+	v.RawQuery = sendableQuery(v.RawQuery)
 	return &v, nil
+}
+
+// sendableQuery percent-encodes what may not stand in a request line (URL
+// standard, "query percent-encode set"): net/url leaves a query as it came, and
+// a blank in it would end the request's target.
+func sendableQuery(q string) string {
+	var b strings.Builder
+	for _, c := range []byte(q) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"#<>`, c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 func (r reach) listed(host string) bool {

@@ -70,8 +70,8 @@ func match(pattern, path string) bool {
 const upperHex = "0123456789ABCDEF"
 
 // normalize gives octets one form (RFC 9309, 2.2.2): those that need no
-// percent-encoding have none, those that are not ASCII have, its digits are
-// upper case. In a path * and $ are octets like others and are encoded; in a
+// percent-encoding have none, those that no URL may hold have (what is not ASCII,
+// and " < > \ ^ ` { | } that a request sends encoded), its digits are upper case. In a path * and $ are octets like others and are encoded; in a
 // pattern they mean something, a $ at the end alone.
 func normalize(s string, pattern bool) string {
 	var b strings.Builder
@@ -92,7 +92,7 @@ func normalize(s string, pattern bool) string {
 			} else {
 				encode(v)
 			}
-		case c <= ' ' || c >= 0x7f:
+		case c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0:
 			encode(c)
 		case c == '*' && !pattern, c == '$' && (!pattern || i != len(s)-1):
 			encode(c)

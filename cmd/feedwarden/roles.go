@@ -1,6 +1,11 @@
 package main
 
-import "go.uber.org/fx"
+import (
+	"os/signal"
+	"syscall"
+
+	"go.uber.org/fx"
+)
 
 type (
 	serveCmd     struct{}
@@ -15,6 +20,9 @@ func (schedulerCmd) Run(e *env) error { return e.runRoles(roles{scheduler: true}
 func (webCmd) Run(e *env) error       { return e.runRoles(roles{web: true}) }
 
 func (e *env) runRoles(r roles) error {
+	// Who reads our standard output may go away. Go would end the process with
+	// the next line of a sink to it, and with it every other feed and sink.
+	signal.Ignore(syscall.SIGPIPE)
 	w := newWatch(e.configFile())
 	defer w.close()
 	f, err := e.load()

@@ -118,3 +118,50 @@ func TestVersionGoesToEverySinkOfTheConfigAndIsExportedWhole(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A reader of standard output that goes away is a sink that fails, and no more.
+func TestWorkerOutlivesTheReaderOfItsStandardOutput(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, demo.Options{})
+	p.write(`
+redis: {url: "REDIS"}
+worker: {shutdown: 3s}
+feeds:
+  scores: {source: push, ttl: 1h, sinks: [{stdout: true}, {file: "data/{feed}/{date}/{version}.ndjson"}]}
+`)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = reader.Close()
+	said := &lockedBuffer{}
+	worker := exec.Command(binary, "--config", p.config, "worker")
+	worker.Stdout, worker.Stderr = writer, said
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Wait() }()
+	for n := range 2 {
+		if out, errOut, code := p.run(fmt.Sprintf(`[{"id":"%d"}]`, n), "feeds", "put", "scores", "-"); code != 0 {
+			t.Fatalf("exit %d %s%s", code, out, errOut)
+		}
+		eventually(t, 60*time.Second, func() string {
+			names, _ := filepath.Glob(fmt.Sprintf("%s/data/scores/*/%d.ndjson", p.dir, n+1))
+			if len(names) == 1 && contains(said.String(), "broken pipe") {
+				return ""
+			}
+			return fmt.Sprintf("%q; the worker says %s", names, last(said.String()))
+		})
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("the worker ended: %v", err)
+	default:
+	}
+	_ = worker.Process.Signal(os.Interrupt)
+	if err := <-ended; err != nil {
+		t.Errorf("the worker ended with %v:\n%s", err, last(said.String()))
+	}
+}

@@ -144,7 +144,7 @@ type cursor struct {
 	items int // items before this page
 	token string
 	// mark is the name of a token that was come by: that of the page whose
-	// number is the last power of two (Brent's way to find a cycle).
+	// number is the last power of two from 2 on (Brent's way to find a cycle).
 	mark string
 }
 
@@ -162,7 +162,7 @@ func (c cursor) after(items int, token string) (next cursor, ok bool) {
 	if token == c.token || c.mark != "" && mark(token) == c.mark {
 		return next, false
 	}
-	if next.page&(next.page-1) == 0 {
+	if next.page > 1 && next.page&(next.page-1) == 0 {
 		next.mark = mark(token)
 	}
 	return next, true

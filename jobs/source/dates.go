@@ -28,10 +28,16 @@ var zoneHours = map[string]float64{
 	"HKT": 8, "SGT": 8, "AWST": 8, "JST": 9, "KST": 9, "ACST": 9.5, "ACDT": 10.5, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
 }
 
+// longestDate is more than any of the two ways takes.
+const longestDate = 100
+
 // civil reads an instant in one of the two ways. 24:00 is the next day's
 // beginning, a leap second the next minute's; without a zone it is UTC.
 func civil(s string) (time.Time, bool) {
-	s = remark.ReplaceAllString(strings.TrimSpace(s), "")
+	if s = strings.TrimSpace(s); len(s) > longestDate {
+		return time.Time{}, false
+	}
+	s = remark.ReplaceAllString(s, "")
 	var year, month, day int
 	m := isoForm.FindStringSubmatch(s)
 	if m != nil {

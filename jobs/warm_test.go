@@ -177,7 +177,7 @@ func TestNotingAReadNeverWaitsForRedis(t *testing.T) {
 	for i := range 1000 {
 		w.client.Note("phone", fmt.Sprint(i))
 	}
-	if took := time.Since(begun); took > readsTime {
+	if took := time.Since(begun); took > 10*readsTime {
 		t.Errorf("a thousand reads took %s", took)
 	}
 	w.client.FlushReads() // ends though nothing can be written

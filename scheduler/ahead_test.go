@@ -43,7 +43,7 @@ func TestAheadIsBounded(t *testing.T) {
 	if err != nil || !more || len(ticks) != 5000 {
 		t.Fatal(len(ticks), more, err)
 	}
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	if last := ticks[4999]; last.Instant.After(begun.Add(4 * time.Second)) {

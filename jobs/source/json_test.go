@@ -160,7 +160,7 @@ func TestProgramsAreBoundedInTime(t *testing.T) {
 		started := time.Now()
 		_, err := s.Read(answerTo(t, s, Page{}, 200, []byte(`{}`)))
 		wantAnswer(t, err, NotAFeed)
-		if took := time.Since(started); took > 3*time.Second {
+		if took := time.Since(started); took > 20*time.Second {
 			t.Errorf("%s took %v", items, took)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"feedwarden/internal/units"
@@ -49,14 +50,9 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	return nil
 }
 
-// outlived says that a grant is older than the shortest window that counts it.
+// outlived says that some window no longer counts a grant.
 func outlived(d quota.Decision, now time.Time) bool {
-	for _, w := range d.Windows {
-		if now.Sub(d.At) >= w.Per {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Windows, func(w quota.Use) bool { return !w.Counts(d.At, now) })
 }
 
 // allowance is how long after its promise a refused job asks again. Who waits

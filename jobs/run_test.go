@@ -14,6 +14,7 @@ import (
 
 	"feedwarden/jobs/feed"
 	"feedwarden/jobs/source"
+	"feedwarden/quota"
 )
 
 func TestJobRunsFromQueueToStoredVersion(t *testing.T) {
@@ -266,6 +267,25 @@ func TestFailedJobThatAPersonRunsAgainRuns(t *testing.T) {
 func TestUnsentChargeThatItsWindowForgotIsPaidAnew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withQuota(1, 300*time.Millisecond))
+	w.unsentChargeIsForgotten(func() time.Time { return time.Now().Add(400 * time.Millisecond) })
+}
+
+// The day in which it was charged is over, though it is seconds ago.
+func TestUnsentChargeOfYesterdayIsPaidAnew(t *testing.T) {
+	t.Parallel()
+	midnight := time.Now().Truncate(time.Second).Add(2 * time.Second)
+	zone := time.FixedZone("new-day", int(24*3600-midnight.Unix()%(24*3600)))
+	w := newWorld(t, func(w *world) {
+		w.quotas = []quota.Config{{Name: "q", Windows: []quota.Window{{Limit: 1, Calendar: "day", Location: zone}}}}
+		w.cfg.Feeds[0].Quota = "q"
+	})
+	w.unsentChargeIsForgotten(func() time.Time { return midnight })
+}
+
+// unsentChargeIsForgotten has a worker die between its charge and its request, and another begin when the
+// window no longer counts the charge, at the instant that over gives after it.
+func (w *world) unsentChargeIsForgotten(over func() time.Time) {
+	t := w.t
 	h := w.handler()
 	f, src, _ := h.catalog.find("news")
 	dead := &run{ID: "j", Queue: QueueScheduled, Feed: "news", Key: "news", token: "dead"}
@@ -275,9 +295,9 @@ func TestUnsentChargeThatItsWindowForgotIsPaidAnew(t *testing.T) {
 	if err := h.charge(t.Context(), dead, f, w.log); err != nil {
 		t.Fatal(err)
 	}
-	granted := time.Now() // and its worker dies
+	at := over() // and its worker dies
 	w.eventually(30*time.Second, func() string {
-		if time.Since(granted) < 400*time.Millisecond {
+		if time.Now().Before(at) {
 			return "the window still counts it"
 		}
 		return ""

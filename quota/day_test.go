@@ -117,3 +117,31 @@ func TestClocksThatAreDaysApart(t *testing.T) {
 		}
 	}
 }
+
+func TestAUseCountsWhatItsWindowCounts(t *testing.T) {
+	t.Parallel()
+	pacific, err := time.LoadLocation("America/Los_Angeles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	midnight := time.Date(2026, 11, 2, 0, 0, 0, 0, pacific) // after a day of 25 hours
+	day := quota.Use{Calendar: "day", Location: pacific, Per: 25 * time.Hour}
+	hour := quota.Use{Per: time.Hour}
+	for _, c := range []struct {
+		name         string
+		use          quota.Use
+		granted, now time.Time
+		want         bool
+	}{
+		{"from its first instant", day, midnight.Add(-25 * time.Hour), midnight.Add(-1), true},
+		{"before its first instant", day, midnight.Add(-25*time.Hour - 1), midnight.Add(-1), false},
+		{"a second before midnight, at midnight", day, midnight.Add(-time.Second), midnight, false},
+		{"in the new day", day, midnight, midnight.Add(24*time.Hour - 1), true},
+		{"to the length's end", hour, midnight, midnight.Add(time.Hour - 1), true},
+		{"at the length's end", hour, midnight, midnight.Add(time.Hour), false},
+	} {
+		if got := c.use.Counts(c.granted, c.now); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

@@ -70,7 +70,7 @@ func (r *reader) time() time.Time {
 func uses(c Config, used, spans []int64) []Use {
 	all := make([]Use, len(c.Windows))
 	for i, w := range c.Windows {
-		all[i] = Use{Limit: w.Limit, Used: used[i], Per: time.Duration(spans[i]) * time.Microsecond, Calendar: w.Calendar}
+		all[i] = Use{Limit: w.Limit, Used: used[i], Per: time.Duration(spans[i]) * time.Microsecond, Calendar: w.Calendar, Location: w.Location}
 	}
 	return all
 }

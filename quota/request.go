@@ -42,7 +42,17 @@ type Use struct {
 	Limit    int64
 	Per      time.Duration // a calendar's is the length of its present day
 	Used     int64
-	Calendar string // "day", or "" for a trailing window
+	Calendar string         // "day", or "" for a trailing window
+	Location *time.Location // the calendar's zone
+}
+
+// Counts says whether the window counts at now what was granted at an instant.
+func (u Use) Counts(granted, now time.Time) bool {
+	if u.Calendar == "" {
+		return now.Before(granted.Add(u.Per))
+	}
+	from, _ := Day(u.Location, now)
+	return !granted.Before(from)
 }
 
 // ErrUnknownQuota is returned for a name that no Config has.

@@ -115,7 +115,7 @@ func (s *sheet) uses(c Config, now int64) []Use {
 	for i, w := range c.Windows {
 		start, length := s.span(w, now)
 		uses[i] = Use{
-			Limit: w.Limit, Per: time.Duration(length) * time.Microsecond, Calendar: w.Calendar,
+			Limit: w.Limit, Per: time.Duration(length) * time.Microsecond, Calendar: w.Calendar, Location: w.Location,
 			Used: s.total - s.upTo(s.find(start)),
 		}
 	}

@@ -101,8 +101,8 @@ func judge(err error, now time.Time) verdict {
 		}
 		v := verdict{rule: r, until: ae.RetryAfter, err: err}
 		switch {
-		case ae.Kind == source.QuotaDay && v.until == 0:
-			v.until = untilPacificMidnight(now)
+		case ae.Kind == source.QuotaDay: // whatever sooner instant a header names: the budget is spent until then
+			v.until = max(v.until, untilPacificMidnight(now))
 		case r.action == snooze && v.until == 0:
 			v.until = r.pause
 		case r.action == retry && v.until > 0:

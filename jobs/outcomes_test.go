@@ -149,6 +149,31 @@ func TestRetryAfterInEachFormBecomesABlock(t *testing.T) {
 	}
 }
 
+// The day's budget does not come back sooner, whatever a header says; a later instant holds.
+func TestSpentDayIsClosedToPacificMidnightWhateverRetryAfterSays(t *testing.T) {
+	pacific, err := time.LoadLocation("America/Los_Angeles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, noon := range []time.Time{
+		time.Date(2026, 3, 7, 23, 0, 0, 0, pacific), time.Date(2026, 3, 8, 1, 0, 0, 0, pacific), // 23 hours
+		time.Date(2026, 11, 1, 1, 0, 0, 0, pacific), time.Date(2026, 11, 1, 12, 0, 0, 0, pacific), // 25 hours
+	} {
+		y, m, d := noon.Date()
+		midnight := time.Date(y, m, d+1, 0, 0, 0, 0, pacific).Add(dayMargin)
+		for _, after := range []time.Duration{0, time.Second, time.Hour, 30 * time.Hour} {
+			want := midnight
+			if late := noon.Add(after); late.After(want) {
+				want = late
+			}
+			v := judge(&source.AnswerError{Kind: source.QuotaDay, RetryAfter: after}, noon)
+			if v.action != snooze || !v.closes || !noon.Add(v.until).Equal(want) {
+				t.Errorf("at %s with Retry-After %s: closed to %s, want %s", noon, after, noon.Add(v.until).In(pacific), want)
+			}
+		}
+	}
+}
+
 func TestAnUnknownFailureIsTriedAgain(t *testing.T) {
 	for _, err := range []error{errors.New("?"), &fetch.Error{Kind: "new", Err: errors.New("?")}, &source.AnswerError{Kind: "new"}} {
 		if v := judge(err, time.Now()); v.action != retry {

@@ -116,7 +116,7 @@ var byReason = map[string]AnswerKind{
 	"INTERNAL":                        Target5xx,
 }
 
-var perDay = regexp.MustCompile(`(?i)per[ _-]?day`)
+var perDay = regexp.MustCompile(`(?i)per[ _-]?day|daily[ _-]?(limit|quota)|\b1/d/`)
 
 var plainReason = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hibiken/asynq"
 )
 
 func TestSnoozedJobEndsAsExpiredAtItsInstantAndNotAtItsPromise(t *testing.T) {
@@ -81,5 +83,47 @@ func TestStartedJobDoesNotExpire(t *testing.T) {
 	t.Parallel()
 	if !expiry(payload{ExpiresAt: 1}, 1).IsZero() || !expiry(payload{}, 0).IsZero() || expiry(payload{ExpiresAt: 1}, 0).IsZero() {
 		t.Error("expiry is wrong")
+	}
+}
+
+// asynq itself would not call the handler any more, and retry to the last try.
+func TestForeignTaskWhoseDeadlinePassesEndsAsExpired(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withQuota(10, 4*time.Second))
+	w.fill(10)
+	w.foreign("past", asynq.Deadline(time.Now().Add(-time.Hour)))
+	w.foreign("soon", asynq.Deadline(time.Now().Add(2*time.Second)))
+	w.foreign("far", asynq.Deadline(time.Now().Add(time.Hour)))
+	w.work()
+	for _, id := range []string{"past", "soon"} {
+		if j := w.until(id, Expired); j.Sent != 0 || j.Attempts != 0 || !strings.Contains(j.LastError, "not started by") {
+			t.Errorf("%+v", j)
+		}
+	}
+	w.until("far", Done)
+	if n := w.upstream.count(); n != 1 {
+		t.Errorf("%d requests for the one task that was in time", n)
+	}
+	w.eventually(10*time.Second, func() string {
+		if s, err := w.limiter.State(t.Context(), "q"); err != nil || s.Scheduled.Waiting > 0 {
+			return fmt.Sprintf("%d in the line, %v", s.Scheduled.Waiting, err)
+		}
+		return ""
+	})
+}
+
+// Nothing here brings groups together: each task is a job.
+func TestForeignTasksOfAGroupRunOneByOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 3 {
+		w.foreign(fmt.Sprint("g", i), asynq.Group("some"))
+	}
+	w.work()
+	for i := range 3 {
+		w.until(fmt.Sprint("g", i), Done)
+	}
+	if n := w.upstream.count(); n != 3 {
+		t.Errorf("%d requests for three tasks", n)
 	}
 }

@@ -52,6 +52,9 @@ func (w *shift) reconcileLoop(ctx context.Context, queue string) {
 		case err != nil:
 			w.faults.report("repair a queue", err)
 		}
+		if err := ungroup(w.handler.inspector, queue); err != nil {
+			w.faults.report("take groups apart", err)
+		}
 		if rep.recovered > 0 || rep.aside > 0 {
 			w.log.Warn("queue repaired", "queue", queue, "recovered", rep.recovered, "set_aside", rep.aside)
 			w.count(ctx, "recovered", rep.recovered)
@@ -71,8 +74,8 @@ func (w *shift) reconcileLoop(ctx context.Context, queue string) {
 // repair is what one pass of the reconciler did.
 type repair struct{ recovered, aside int64 }
 
-// reconcile finds what a dead worker left and what asynq cannot read, in one
-// queue, and mends it. Several may run at once: each step is a script that
+// reconcile finds what a dead worker left, what asynq cannot read and what it would
+// not run, in one queue, and mends it. Several may run at once: each step is a script that
 // checks again.
 func reconcile(ctx context.Context, rdb redis.UniversalClient, queue string) (repair, error) {
 	var rep repair
@@ -101,6 +104,12 @@ func reconcile(ctx context.Context, rdb redis.UniversalClient, queue string) (re
 				return rep, fmt.Errorf("jobs: recover %q of queue %q: %w", id, queue, err)
 			}
 			rep.recovered += n
+		default:
+			if anew, ok := expiring([]byte(msg)); ok {
+				if err := rewrite(ctx, rdb, queue, id, msg, string(anew)); err != nil {
+					return rep, err
+				}
+			}
 		}
 	}
 	return rep, nil

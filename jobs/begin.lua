@@ -5,7 +5,8 @@
 -- ARGV[6] name under which a copy goes on to charge, or ""   ARGV[7] name to charge under where there is none yet
 -- ARGV[8] "1": forget how the job ended before, somebody wants it anew
 --
--- Reply {now_us, state, attempts, snoozes, sent, crashes, snoozed_since_ms, next_ms, forward, cancel, charge_as, ended_ms}
+-- Reply {now_us, state, attempts, snoozes, sent, crashes, snoozed_since_ms, next_ms, forward, cancel, charge_as, ended_ms,
+-- quota}: that which it asked last
 -- state is that before this run: an ended one, or a forward, means that there is nothing to do, and nothing was written.
 -- A run that never ended (its worker died) counts as a crash. The name to charge under carries the record's
 -- birth: an ID that is used again later charges anew. Cost O(1).
@@ -15,7 +16,7 @@ local now_us = string.format('%d', us)
 local now_ms = string.format('%d', math.floor(us / 1000))
 local function read()
   return redis.call('HMGET', KEYS[1], 'state', 'run', 'attempts', 'snoozes', 'sent', 'crashes', 'snoozed_ms', 'next_ms',
-    'forward', 'cancel', 'charge_as', 'ended_ms')
+    'forward', 'cancel', 'charge_as', 'ended_ms', 'quota')
 end
 local function ended(r)
   local s = r[1]
@@ -45,4 +46,4 @@ if not ended(r) then
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end
 return {now_us, r[1] or '', r[3] or '0', r[4] or '0', r[5] or '0', tostring(crashes), r[7] or '0', r[8] or '0',
-  r[9] or '', r[10] or '', charge_as or '', r[12] or '0'}
+  r[9] or '', r[10] or '', charge_as or '', r[12] or '0', r[13] or ''}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
+
+	"feedwarden/quota"
 )
 
 // EndedError says that a job cannot be cancelled: it has ended.
@@ -37,7 +40,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 	if err != nil {
 		return Job{}, fmt.Errorf("jobs: cancel %q: %w", id, err)
 	}
-	if len(reply) != 3 {
+	if len(reply) != 4 {
 		return Job{}, fmt.Errorf("jobs: cancel %q: unexpected reply %q", id, reply)
 	}
 	what, chargeAs := reply[0], reply[1]
@@ -69,7 +72,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Job{}, fmt.Errorf("jobs: cancel %q: %w", id, err)
 	}
-	c.leaveLines(ctx, j, chargeAs, sent)
+	c.leaveLines(ctx, j, chargeAs, sent, reply[3])
 	j.State, j.NextAt = Cancelled, nil
 	at := now.UTC()
 	j.EndedAt = &at
@@ -96,18 +99,34 @@ func (c *Client) deleteTask(ctx context.Context, queue, id string) error {
 	return err
 }
 
-// leaveLines takes a job that has ended out of every line, and wakes those who move up.
-func (c *Client) leaveLines(ctx context.Context, j Job, chargeAs string, sent int) {
-	f, src, err := c.catalog.find(j.Feed)
-	if err != nil || chargeAs == "" {
+// leaveLines takes a job that has ended out of every line, and wakes those who move
+// up. asked is the quota that it asked last, which its feed may have no more.
+func (c *Client) leaveLines(ctx context.Context, j Job, chargeAs string, sent int, asked string) {
+	if chargeAs == "" {
 		return
 	}
 	var faults []error
 	fault := func(err error) { faults = append(faults, err) }
-	if f.Quota != "" {
-		_, err := c.limiter.Refund(ctx, f.Quota, chargeID(chargeAs, sent))
-		fault(err)
-		fault(c.WakeLine(ctx, f.Quota))
+	defer func() {
+		if err := errors.Join(faults...); err != nil {
+			c.log.Warn("a cancelled job could not leave every line; its place there ends by itself", "job", j.ID, "feed", j.Feed, "error", err)
+		}
+	}()
+	f, src, err := c.catalog.find(j.Feed)
+	for _, q := range slices.Compact([]string{asked, f.Quota}) {
+		if q == "" {
+			continue
+		}
+		_, err := c.limiter.Refund(ctx, q, chargeID(chargeAs, sent))
+		if err == nil {
+			err = c.WakeLine(ctx, q)
+		}
+		if !errors.Is(err, quota.ErrUnknownQuota) {
+			fault(err)
+		}
+	}
+	if err != nil {
+		return
 	}
 	fault(c.pacer.refund(ctx, src.Host(), chargeID(chargeAs, sent)))
 	fault(c.pacer.refund(ctx, src.Host(), robotsID(chargeAs)))
@@ -115,9 +134,6 @@ func (c *Client) leaveLines(ctx context.Context, j Job, chargeAs string, sent in
 		next, err := vacate(ctx, c.leases, chargeAs, names(limits), true)
 		fault(err)
 		fault(callUp(ctx, c.rdb, next))
-	}
-	if err := errors.Join(faults...); err != nil {
-		c.log.Warn("a cancelled job could not leave every line; its place there ends by itself", "job", j.ID, "feed", j.Feed, "error", err)
 	}
 }
 

@@ -17,6 +17,7 @@ func (h *Handler) charge(ctx context.Context, r *run, f Feed, log *slog.Logger) 
 	if f.Quota == "" {
 		return nil
 	}
+	r.asked = f.Quota
 	req := quota.Request{Quota: f.Quota, ID: r.chargeID(), Cost: f.Cost, Priority: r.priority(), Label: f.Name}
 	d, err := h.limiter.Charge(ctx, req)
 	if err == nil && d.Granted && outlived(d, r.now()) {

@@ -184,6 +184,7 @@ func (h *Handler) deliver(ctx context.Context, r *run, log *slog.Logger) error {
 	if err != nil {
 		return h.unknown(ctx, r, log, err)
 	}
+	h.leaveFormer(ctx, r, f.Quota, log)
 	r.host, r.limits = src.Host(), h.cfg.limits(f, src)
 	if r.Crashes >= max(f.Attempts, crashLimit) {
 		return h.end(ctx, r, log, Failed, fmt.Errorf("its worker died %d times in mid-run", r.Crashes))

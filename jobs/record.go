@@ -77,7 +77,8 @@ type run struct {
 	Ended        time.Time
 
 	chargeAs string
-	bay      *bay // where it runs; nil outside a worker
+	asked    string // the quota that was asked last: it may stand in that one's line
+	bay      *bay   // where it runs; nil outside a worker
 	flight   *flight
 	host     string          // of the target
 	limits   []quota.Running // asked for
@@ -158,7 +159,7 @@ func (h *Handler) begin(ctx context.Context, r *run, again bool) error {
 	if err != nil {
 		return fmt.Errorf("jobs: begin %q: %w", r.ID, err)
 	}
-	if len(reply) != 12 {
+	if len(reply) != 13 {
 		return fmt.Errorf("jobs: begin %q: unexpected reply %q", r.ID, reply)
 	}
 	var faults []error
@@ -171,7 +172,7 @@ func (h *Handler) begin(ctx context.Context, r *run, again bool) error {
 	r.State = State(reply[1])
 	r.Attempts, r.Snoozes, r.Sent, r.Crashes = int(num(reply[2])), int(num(reply[3])), int(num(reply[4])), int(num(reply[5]))
 	r.SnoozedSince, r.Due = fromMillis(num(reply[6])), fromMillis(num(reply[7]))
-	r.Forward, r.Cancelled, r.chargeAs, r.Ended = reply[8], reply[9] != "", reply[10], fromMillis(num(reply[11]))
+	r.Forward, r.Cancelled, r.chargeAs, r.Ended, r.asked = reply[8], reply[9] != "", reply[10], fromMillis(num(reply[11])), reply[12]
 	r.Head = head()
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("jobs: record of %q: %w", r.ID, err)
@@ -263,6 +264,9 @@ func (h *Handler) finishArgs(r *run, e ending) []any {
 			since = now
 		}
 		fields = append(fields, "snoozed_ms", since.UnixMilli())
+	}
+	if r.asked != "" {
+		fields = append(fields, "quota", r.asked)
 	}
 	if e.Result != "" {
 		fields = append(fields, "result", e.Result)

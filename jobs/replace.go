@@ -87,7 +87,7 @@ func (h *Handler) replace(ctx context.Context, r *run, log *slog.Logger, at time
 		return err
 	}
 	pipe := h.rdb.TxPipeline()
-	for _, field := range []string{"v", "state", "feed", "queue", "tick", "attempts", "snoozes", "sent", "crashes", "snoozed_ms", "next_ms", "last_error", "charge_as"} {
+	for _, field := range []string{"v", "state", "feed", "queue", "tick", "attempts", "snoozes", "sent", "crashes", "snoozed_ms", "next_ms", "last_error", "charge_as", "quota"} {
 		if v, ok := old[field]; ok {
 			pipe.HSet(ctx, recordKey(id), field, v)
 		}

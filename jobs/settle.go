@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+
+	"feedwarden/quota"
 )
 
 // settle turns the error of a run into what follows.
@@ -108,6 +110,7 @@ func (h *Handler) unknown(ctx context.Context, r *run, log *slog.Logger, err err
 	if r.payload.Schema != 0 && !r.payload.LastTry && !lastTry(ctx) && (r.SnoozedSince.IsZero() || now.Sub(r.SnoozedSince) < configLag) {
 		return h.snooze(ctx, r, Feed{}, log, &SnoozeError{Until: now.Add(time.Second), Reason: err.Error()})
 	}
+	h.leaveFormer(ctx, r, "", log)
 	return h.end(ctx, r, log, Failed, err)
 }
 
@@ -167,6 +170,24 @@ func (h *Handler) fail(ctx context.Context, r *run, why error, log *slog.Logger)
 	if err := h.store.Fail(context.WithoutCancel(ctx), r.Key, r.ID, why.Error(), r.now()); err != nil {
 		log.Warn("could not record a failure", "error", err)
 	}
+}
+
+// leaveFormer takes a job out of the line of the quota that its feed had before the
+// config changed, and wakes those who move up.
+func (h *Handler) leaveFormer(ctx context.Context, r *run, now string, log *slog.Logger) {
+	former := r.asked
+	if former == "" || former == now {
+		return
+	}
+	_, err := h.limiter.Refund(ctx, former, r.chargeID())
+	if err == nil {
+		err = wakeLine(ctx, h.rdb, h.limiter, former)
+	}
+	if err == nil || errors.Is(err, quota.ErrUnknownQuota) {
+		r.asked = ""
+		return
+	}
+	log.Warn("could not leave the line of a former quota; the place there ends by itself", "quota", former, "error", err)
 }
 
 // forgetCharge gives back an unsent charge, and the place in the line.

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -37,10 +38,11 @@ func moved(t *testing.T, change func([]Feed) []Feed) (*world, []Job) {
 		}
 	}
 	w.until(w.enqueue(Spec{Feed: "stays"}).ID, Snoozed)
-	if err := h.catalog.Reload(change(w.cfg.Feeds)); err != nil {
+	anew := change(w.cfg.Feeds)
+	if err := errors.Join(h.catalog.Reload(anew), w.client.catalog.Reload(anew)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.client.WakeLine(t.Context(), "q"); err != nil { // as a reload does
+	if err := w.client.WakeMoved(t.Context()); err != nil { // as a reload does
 		t.Fatal(err)
 	}
 	return w, all
@@ -68,6 +70,22 @@ func TestJobsOfAFeedThatHasAnotherQuotaLeaveTheOldOnesLine(t *testing.T) {
 		w.until(j.ID, Done)
 	}
 	w.onlyOneWaits()
+}
+
+func TestJobsWhoseQuotaIsRenamedNeedNotSleepToTheOldOnesPromise(t *testing.T) {
+	t.Parallel()
+	w, all := moved(t, func(f []Feed) []Feed {
+		for i := range f {
+			f[i].Quota = "p"
+		}
+		return f
+	})
+	if err := w.limiter.Reload(w.quotas[1:]); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range all {
+		w.until(j.ID, Done)
+	}
 }
 
 func TestJobsOfAFeedThatIsNoMoreLeaveTheLine(t *testing.T) {

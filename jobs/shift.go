@@ -50,6 +50,9 @@ func newShift(ctx context.Context, w *Worker) (*shift, error) {
 			w.log.Warn("could not wake the line of a quota", "quota", name, "error", err)
 		}
 	}
+	if err := wakeMoved(ctx, w.rdb, w.handler.catalog); err != nil {
+		w.log.Warn("could not wake the jobs whose feeds have another quota", "error", err)
+	}
 	w.handler.running.open()
 	if err := s.serve(); err != nil {
 		return nil, err

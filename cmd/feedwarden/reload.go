@@ -186,6 +186,9 @@ func (r *reloader) take(ctx context.Context, s settings, log *slog.Logger) error
 			log.Warn("could not wake the line of a quota", "quota", q.Name, "error", err)
 		}
 	}
+	if err := r.jobs.WakeMoved(ctx); err != nil {
+		log.Warn("could not wake the jobs whose feeds have another quota", "error", err)
+	}
 	log.Info("config taken up", "feeds", c, "schedules", e, "quotas", q, "pools", p)
 	if keys := needRestart(r.running, s); len(keys) > 0 {
 		log.Warn("needs a restart: these keys have changed and do not hold yet", "keys", keys)

@@ -48,6 +48,32 @@ func TestHealthAndReadiness(t *testing.T) {
 	w.wantStatus(w.get("/v1/feeds", auth...), 200)
 }
 
+// Of a Redis that answers and refuses, too, a client is told to come back, and nothing of it was done.
+func TestARedisThatRefusesForNowIsWorthAnotherTry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	rdb := w.redis.Client()
+	defer rdb.Close()
+	w.wantStatus(w.post("/v1/quotas/youtube/charge", `{"id":"before","cost":1}`), 200)
+	for _, c := range []struct{ name, setting, bad, good string }{
+		{"its memory is full", "maxmemory", "1", "0"},
+		{"its replicas are away", "min-replicas-to-write", "1", "0"},
+	} {
+		if err := rdb.ConfigSet(t.Context(), c.setting, c.bad).Err(); err != nil {
+			t.Fatal(err)
+		}
+		rec := w.post("/v1/quotas/youtube/charge", `{"id":"a","cost":1}`)
+		w.wantProblem(rec, 503, "redis-away")
+		if rec.Header().Get("Retry-After") != "5" {
+			t.Errorf("%s: Retry-After %q", c.name, rec.Header().Get("Retry-After"))
+		}
+		if err := rdb.ConfigSet(t.Context(), c.setting, c.good).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.wantStatus(w.post("/v1/quotas/youtube/charge", `{"id":"a","cost":1}`), 200)
+}
+
 func TestAStoppingServerIsNotReady(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

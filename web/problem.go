@@ -127,6 +127,8 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusServiceUnavailable, "writes-refused", "nothing is written to Redis for now; /readyz says why").after(redisRetry)
 	case redis.HasErrorPrefix(err, diskFault):
 		return problem(http.StatusServiceUnavailable, "redis-away", cannotSave).after(redisRetry)
+	case redisRefuses(err):
+		return problem(http.StatusServiceUnavailable, "redis-away", "Redis refuses what it is asked for now").after(redisRetry)
 	case redisAway(err):
 		return problem(http.StatusServiceUnavailable, "redis-away", "Redis does not answer").after(redisRetry)
 	}
@@ -147,6 +149,13 @@ func redisAway(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) ||
 		redis.IsLoadingError(err) || redis.IsClusterDownError(err) || redis.IsMasterDownError(err) ||
 		redis.IsReadOnlyError(err) || redis.IsTryAgainError(err)
+}
+
+// redisRefuses says that a server answers, and does not do for now what it is asked:
+// its memory or its connections are at their limit, its replicas are not there, or its
+// password is another.
+func redisRefuses(err error) bool {
+	return redis.IsOOMError(err) || redis.IsMaxClientsError(err) || redis.IsNoReplicasError(err) || redis.IsAuthError(err)
 }
 
 // readOnly says that this process keeps from writing to its Redis.

@@ -78,6 +78,8 @@ func TestChargeRefusesWhatIsWrong(t *testing.T) {
 		`{"id":"a","cost":1,"label":"a\n"}`:  {400, "invalid-label"},
 		`{"id":"a","cost":301}`:              {422, "impossible-cost"},
 		`{"id":"a","cost":281}`:              {422, "impossible-cost"},
+		`{"id":"a","cost":1,"cost":900}`:     {400, "invalid-json"},
+		`{"id":"a","cost":1,"Id":"b"}`:       {400, "invalid-json"},
 		`[]`:                                 {400, "invalid-json"},
 		``:                                   {415, "content-type"},
 		` `:                                  {400, "invalid-json"},

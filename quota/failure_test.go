@@ -287,3 +287,55 @@ func checkLaw(t *testing.T, log []redis.Z, c quota.Config) {
 		}
 	}
 }
+
+// between lets something happen after the first command of each pipeline of scripts.
+type between struct{ do func() }
+
+func (between) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (between) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (b between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() != "evalsha" { // a connection that begins
+			return next(ctx, cmds)
+		}
+		err := next(ctx, cmds[:1])
+		if b.do(); len(cmds) > 1 {
+			err = errors.Join(err, next(ctx, cmds[1:]))
+		}
+		return err
+	}
+}
+
+// Another process brings a flushed script back while a call of many is half done.
+func TestManyOfOneQuotaStayInOrderThoughTheScriptComesBackAmongThem(t *testing.T) {
+	t.Parallel()
+	server := testredis.Own(t, "--save", "", "--appendonly", "no")
+	rdb, other := server.Client(), server.Client()
+	defer rdb.Close()
+	defer other.Close()
+	c := window(1000, time.Hour)
+	c.Name = "q"
+	beside := c
+	beside.Name = "beside"
+	second := limiter(t, other, beside)
+	rdb.AddHook(between{func() {
+		if d, err := second.Charge(t.Context(), quota.Request{Quota: "beside", ID: "x", Cost: 1}); err != nil || !d.Granted {
+			t.Error(d, err)
+		}
+	}})
+	l, err := quota.New(rdb, []quota.Config{c, beside})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batch []quota.Request
+	for k := range 150 {
+		batch = append(batch, quota.Request{Quota: "q", ID: fmt.Sprint(k), Cost: 1})
+	}
+	batch = append(batch, quota.Request{Quota: "beside", ID: "y", Cost: 1})
+	for k, a := range l.ChargeAll(t.Context(), batch)[:150] {
+		if a.Err != nil || !a.Granted || a.Windows[0].Used != int64(k+1) {
+			t.Fatalf("%d: %+v", k, a)
+		}
+	}
+}

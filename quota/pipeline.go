@@ -26,8 +26,8 @@ type part struct {
 }
 
 // ChargeAll asks for many charges in one round trip, each answered as Charge
-// would; those of one quota in order, and by one run of the script for 64 of
-// them. One that fails says so in its own Err.
+// would; those of one quota in order, by one run of the script for 64 of them, and a
+// further round trip for each further 64. One that fails says so in its own Err.
 func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
 	answers := make([]Answer, len(requests))
 	from := 0
@@ -44,11 +44,27 @@ func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
 }
 
 func (l *Limiter) chargeAll(ctx context.Context, requests []Request, answers []Answer) {
-	parts := l.parts(requests, answers)
-	switch len(parts) {
-	case 0:
-		return
-	case 1:
+	for parts := l.parts(requests, answers); len(parts) > 0; {
+		var round, rest []*part
+		asked := map[string]bool{}
+		for _, p := range parts {
+			if !asked[p.bound.Name] {
+				asked[p.bound.Name] = true
+				round = append(round, p)
+			} else {
+				rest = append(rest, p)
+			}
+		}
+		l.ask(ctx, round, answers)
+		parts = rest
+	}
+}
+
+// ask makes one round trip for parts of different quotas. Two of one quota could
+// change places: of those that a server which forgot the script has refused, the
+// second may come after another process has brought that back.
+func (l *Limiter) ask(ctx context.Context, parts []*part, answers []Answer) {
+	if len(parts) == 1 {
 		p := parts[0]
 		p.cmd = chargeScript.Run(ctx, l.rdb, p.bound.keys, l.chargeArgs(p.bound, p.requests...)...)
 		p.read(answers)

@@ -76,14 +76,17 @@ local function charge(id, cost, class, no_line)
   end
   local at, position = now + 1000, 0
   if not dead then
-    at = promise(class, before, cost, mine and mine.seq)
+    local follows
+    at, follows = promise(class, before, cost, mine and mine.seq)
     if mine then
-      mine.promise, mine.refusals = at, mine.refusals + 1
+      mine.promise, mine.follows, mine.refusals = at, follows, mine.refusals + 1
       stand(id, mine)
       position = call('ZRANK', LINE[class], id) + 1 + sooner(class)
     elseif not no_line then
-      join(id, {class = class, cost = cost, promise = at, since = now, refusals = 1})
+      join(id, {class = class, cost = cost, promise = at, follows = follows, since = now, refusals = 1})
       position = call('ZCARD', LINE[class]) + sooner(class)
+    else
+      at = follows -- with no place it comes after all of the line
     end
   end
   local r = {cost, at, at - now, position, reason}

@@ -11,6 +11,10 @@ type verdict struct {
 	mine  int // index of the asking waiter in its line, or -1
 }
 
+// sleeps tells those whose promises are of one instant, and follow each other by µs,
+// from one that was promised later than need be by now.
+const sleeps = 1_000_000
+
 // decide answers one request. It changes nothing. The sheet must hold no waiter
 // whose deadline has passed, and none of this ID with another cost or class.
 func decide(c Config, s *sheet, now int64, r Request) verdict {
@@ -56,15 +60,21 @@ func decide(c Config, s *sheet, now int64, r Request) verdict {
 	if s.closed > now {
 		v.Reason = ReasonBlocked
 	}
-	at := max(now+1, s.last()+1, s.closed)
-	if before > 0 {
-		at = max(at, line.places[before-1].promise+1)
-	}
+	told, alone := max(now+1, s.last()+1, s.closed), true
 	for _, w := range c.Windows {
-		at = max(at, s.room(w, now, a, r.Cost+c.held(w, r.Priority)))
+		need := r.Cost + c.held(w, r.Priority)
+		told = max(told, s.room(w, now, a, need))
+		alone = alone && waiting+need <= w.Limit
 	}
-	v.At, v.RetryAfter = instant(at), wholeMillis(at-now)
-	v.place = &place{id: r.ID, cost: r.Cost, promise: at, deadline: at + c.Grace.Microseconds(), since: now}
+	at := told
+	if before > 0 {
+		at = max(at, line.places[before-1].follows+1)
+	}
+	if !alone || at <= told+sleeps || v.mine < 0 && r.NoLine {
+		told = at
+	}
+	v.At, v.RetryAfter = instant(told), wholeMillis(told-now)
+	v.place = &place{id: r.ID, cost: r.Cost, promise: told, follows: at, deadline: told + c.Grace.Microseconds(), since: now}
 	switch {
 	case v.mine < 0 && r.NoLine:
 		v.place = nil

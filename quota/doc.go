@@ -36,7 +36,9 @@
 // answer carries the promise as it is then: it moves earlier when somebody
 // leaves, later when somebody before it came late. A new promise counts on those
 // before it, as they were given: where these have moved since (a block, a lowered
-// limit, Interactive before Scheduled), it moves with them. A waiter that does not come
+// limit, Interactive before Scheduled), it moves with them. But who fits into one limit
+// with all those before it is told when the log has room for them, though they were
+// promised later, before units came free early, and sleep. A waiter that does not come
 // back keeps its place for the grace (30 s) after its promise; those behind may
 // have to wait for that long, and no longer.
 //

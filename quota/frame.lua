@@ -5,7 +5,7 @@
 --        2 meta              hash    what only a quota with a line, a block or refunds has; counters
 --        3 log:0, 4 log:1    hash    two generations of the log: chunks of entries, charge ID -> place,
 --                                    refunded units by place (a tree), labels by place
---        5 wait              hash    charge ID -> "class place cost promise since refusals"
+--        5 wait              hash    charge ID -> "class place cost promise since refusals"; what follows it
 --        6 due               zset    deadline (promise + grace) -> charge ID
 --        7, 8 line:*         zset    place -> charge ID; scheduled, interactive
 --        9, 10 sums:*        hash    units that wait, by place (a tree)

@@ -5,15 +5,20 @@
 
 local LINE = {KEYS[7], KEYS[8]}
 local SUMS = {KEYS[9], KEYS[10]}
+local LATER = '\t'      -- before a charge ID, which never begins so: what follows it, where that is not its promise
+local SLEEPS = 1000000 -- promises of one instant follow each other by µs; by more than a second, those before sleep
 
--- waiter reads the place that an ID has in the line.
+-- waiter reads the place that an ID has in the line. Those behind it count on follows,
+-- which rises; that is the promise itself, but where somebody before it sleeps.
 local function waiter(name)
-  local r = call('HGET', WAIT, name)
+  local found = call('HMGET', WAIT, name, LATER .. name)
+  local r = found[1]
   if r then
     -- Before there were refusals in it, a record ended with since.
     local c, seq, cost, promise, since, refusals = match(r, '^(%d) (%d+) (%d+) (%d+) (%d+) ?(%d*)$')
     return {class = tonumber(c), seq = tonumber(seq), cost = tonumber(cost),
-            promise = tonumber(promise), since = tonumber(since), refusals = tonumber(refusals) or 1}
+            promise = tonumber(promise), since = tonumber(since), refusals = tonumber(refusals) or 1,
+            follows = tonumber(found[2] or promise), apart = found[2]}
   end
 end
 
@@ -41,7 +46,12 @@ local function leave_line(names)
       call('HSET', META, 'sum' .. c, m.sum[c], 'seq' .. c, m.seq[c])
     end
   end
+  local apart = {}
+  for i, name in ipairs(names) do
+    apart[i] = LATER .. name
+  end
   call('HDEL', WAIT, unpack(names))
+  call('HDEL', WAIT, unpack(apart))
   call('ZREM', DUE, unpack(names))
   if m.far > 0 and m.sum[1] + m.sum[2] == 0 then
     m.far = 0
@@ -78,7 +88,7 @@ local function sweep()
   return call('ZCOUNT', DUE, '-inf', now) > 0
 end
 
--- promise_at is the promise of the waiter with whom the units that wait before
+-- promise_at is what follows the waiter with whom the units that wait before
 -- a place of class c reach target. Interactive waiters come before scheduled ones.
 local function promise_at(c, target)
   local l = INTERACTIVE
@@ -90,17 +100,22 @@ local function promise_at(c, target)
   end
   local seq = tree_find(SUMS[l], '', target, tree_top(m.seq[l]))
   local name = call('ZRANGEBYSCORE', LINE[l], seq, seq, 'LIMIT', '0', '1')[1]
-  return waiter(name).promise
+  return waiter(name).follows
 end
 
 -- promise is the instant at which cost units will be free after the units that
 -- wait before it: in each window so much must have left, of the log or of the
 -- waiters once they are granted. seq is the place, nil for the end of the line.
+-- The second answer rises along the line: those behind count on it. They differ where
+-- those before it were promised later than need be by now (a block was lifted, units
+-- were given back) and sleep: if it fits into one limit with all of them, it need not
+-- wait for their coming.
 local function promise(c, before, cost, seq)
-  local at = math.max(now + 1, last + 1, m.closed)
+  local at, alone = math.max(now + 1, last + 1, m.closed), true
   for _, w in ipairs(windows) do
     local need = w.used + before + cost + (c == SCHEDULED and w.held or 0) - w.limit
     if need > w.used then
+      alone = false
       at = math.max(at, release(w, math.max(now, promise_at(c, need - w.used))))
     elseif need > 0 then
       at = math.max(at, release(w, leaving(w, need)))
@@ -112,15 +127,24 @@ local function promise(c, before, cost, seq)
   else
     ahead = call('ZREVRANGE', LINE[c], '0', '0')
   end
+  local told = at
   if ahead[1] then
-    at = math.max(at, waiter(ahead[1]).promise + 1)
+    at = math.max(at, waiter(ahead[1]).follows + 1)
   end
-  return at
+  if not alone or at <= told + SLEEPS then
+    told = at
+  end
+  return told, at
 end
 
 -- stand writes a waiter's record and its deadline.
 local function stand(name, w)
   call('HSET', WAIT, name, format('%d %.0f %.0f %.0f %.0f %d', w.class, w.seq, w.cost, w.promise, w.since, w.refusals))
+  if w.follows ~= w.promise then
+    call('HSET', WAIT, LATER .. name, w.follows)
+  elseif w.apart then
+    call('HDEL', WAIT, LATER .. name)
+  end
   call('ZADD', DUE, w.promise + grace, name)
   if w.promise + grace > m.far then
     m.far = w.promise + grace

@@ -40,6 +40,7 @@ type place struct {
 	id                       string
 	cost                     int64
 	promise, deadline, since int64
+	follows                  int64 // what those behind count on: it rises, and is the promise, but where somebody before sleeps
 	seq                      int64
 	before                   int64 // units of all places before it, as in line.total
 }
@@ -148,9 +149,9 @@ func (s *sheet) room(w Window, now int64, a ahead, cost int64) int64 {
 	need -= logged
 	if units := s.lines[Interactive].units(a.interactive); need > units {
 		need -= units
-		return s.release(w, max(now, s.lines[Scheduled].reaching(need).promise))
+		return s.release(w, max(now, s.lines[Scheduled].reaching(need).follows))
 	}
-	return s.release(w, max(now, s.lines[Interactive].reaching(need).promise))
+	return s.release(w, max(now, s.lines[Interactive].reaching(need).follows))
 }
 
 // span is the first stamp that a window counts at now, and its length.
@@ -241,7 +242,7 @@ func (l *line) expect(deadline int64) {
 
 // promise gives a place another promise.
 func (l *line) promise(i int, p *place) {
-	l.places[i].promise, l.places[i].deadline = p.promise, p.deadline
+	l.places[i].promise, l.places[i].follows, l.places[i].deadline = p.promise, p.follows, p.deadline
 	l.expect(p.deadline)
 }
 

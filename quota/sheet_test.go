@@ -30,7 +30,7 @@ func plainRoom(s *sheet, w Window, now int64, before []place, cost int64) int64 
 		}
 	}
 	for _, p := range before {
-		counted = append(counted, entry{cost: p.cost, stamp: max(now, p.promise)})
+		counted = append(counted, entry{cost: p.cost, stamp: max(now, p.follows)})
 	}
 	need := cost - w.Limit
 	for _, e := range counted {

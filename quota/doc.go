@@ -105,7 +105,7 @@
 // # Keys
 //
 // All keys of a quota share one hash tag, and all have a TTL. What is written has it
-// again; every eighth grant gives it to both logs and to meta, written or not.
+// again; every eighth grant gives it to both logs, to meta and to series, written or not.
 // fw:{quota:NAME}:state (totals, the newest entries), :meta (block, counters),
 // :series (the counters as quarters of an hour began, and their labels), :labels (those of
 // the newest quarter), :log:0 and :log:1 (two

@@ -36,6 +36,7 @@ if cold == 0 and not ARGV[9] and cost and cost >= 1 and cost < NEVER and cost % 
       call('SET', STATE, pack('<dddd', sum, stamp, n + 1, sum) .. sub(state, 33, tail), 'PX', life)
       call('PEXPIRE', OLDER, ARGV[3])
       call('PEXPIRE', META, life)
+      call('PEXPIRE', KEYS[11], '90000000')
     end
     call('PEXPIRE', YOUNG, ARGV[3])
     if label then

@@ -58,6 +58,7 @@ local function touch()
   end
   save()
   call('PEXPIRE', META, life)
+  call('PEXPIRE', SERIES, SERIES_TTL)
   if n > first then
     call('PEXPIRE', YOUNG, ARGV[3])
   end

@@ -31,12 +31,16 @@ func TestOneGrantGivesTheKeysItWritesTheirTTLAgain(t *testing.T) {
 	if err := d.l.Leave(d.ctx, d.name, "w"); err != nil {
 		t.Fatal(err)
 	}
-	d.rdb.Persist(d.ctx, d.key("meta"))
+	for _, key := range []string{"meta", "series"} {
+		d.rdb.Persist(d.ctx, d.key(key))
+	}
 	for i := range 8 {
 		d.grant(fmt.Sprint("e", i), 1)
 	}
-	if ttl := d.rdb.PTTL(d.ctx, d.key("meta")).Val(); ttl < time.Hour {
-		t.Fatalf("meta lives for %s", ttl)
+	for _, key := range []string{"meta", "series"} {
+		if ttl := d.rdb.PTTL(d.ctx, d.key(key)).Val(); ttl < time.Hour {
+			t.Fatalf("%s lives for %s", key, ttl)
+		}
 	}
 }
 

@@ -294,6 +294,38 @@ func TestABlockedNameGivesNoLeases(t *testing.T) {
 	}
 }
 
+func TestEveryErrandSetsTheTTLAgain(t *testing.T) {
+	t.Parallel()
+	rdb := connection(t)
+	g := openGate(t, rdb)
+	one := quota.Running{Name: testredis.Name("r"), Limit: 1}
+	g.held("a", one)
+	g.refused(one.Name, 1, "b", one)
+	for what, errand := range map[string]func(){
+		"the same lease again": func() { g.held("a", one) },
+		"a refusal":            func() { g.refused(one.Name, 1, "b", one) },
+		"an extension": func() {
+			if err := g.Extend(g.ctx, "a", time.Minute, one.Name); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		keys := rdb.Keys(g.ctx, "*{running:"+one.Name+"}:*").Val()
+		for _, k := range keys {
+			rdb.Persist(g.ctx, k)
+		}
+		errand()
+		for _, k := range keys {
+			if ttl := rdb.PTTL(g.ctx, k).Val(); ttl < time.Hour {
+				t.Errorf("after %s: %s lives for %s", what, k, ttl)
+			}
+		}
+		if len(keys) < 4 {
+			t.Errorf("only %q", keys)
+		}
+	}
+}
+
 func TestWhatALeaseMustBe(t *testing.T) {
 	t.Parallel()
 	l := quota.NewLeases(nil) // nothing is sent

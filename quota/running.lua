@@ -93,8 +93,14 @@ local function ring(all, most)
   return rung
 end
 
--- touch gives the keys of leases and places their time to live again.
+-- keep gives meta its time to live again; a block may end later than that.
+local function keep()
+  call('PEXPIRE', META, format('%.0f', math.max(META_TTL, (closed - now) / 1000 + META_TTL)))
+end
+
+-- touch gives all keys their time to live again.
 local function touch()
+  keep()
   call('PEXPIRE', HELD, TTL)
   if places > 0 then
     call('PEXPIRE', LINE, TTL)
@@ -106,5 +112,5 @@ end
 -- note writes what is to be known of the limit itself.
 local function note(...)
   call('HSET', META, ...)
-  call('PEXPIRE', META, format('%.0f', math.max(META_TTL, (closed - now) / 1000 + META_TTL)))
+  keep()
 end

@@ -104,7 +104,7 @@ func TestForeignTaskWhoseDeadlinePassesEndsAsExpired(t *testing.T) {
 	if n := w.upstream.count(); n != 1 {
 		t.Errorf("%d requests for the one task that was in time", n)
 	}
-	w.eventually(10*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		if s, err := w.limiter.State(t.Context(), "q"); err != nil || s.Scheduled.Waiting > 0 {
 			return fmt.Sprintf("%d in the line, %v", s.Scheduled.Waiting, err)
 		}

@@ -50,7 +50,7 @@ func moved(t *testing.T, change func([]Feed) []Feed) (*world, []Job) {
 
 func (w *world) onlyOneWaits() {
 	w.t.Helper()
-	w.eventually(20*time.Second, func() string {
+	w.eventually(30*time.Second, func() string {
 		s, err := w.limiter.State(w.t.Context(), "q")
 		if err != nil || s.Interactive.Waiting != 1 {
 			return fmt.Sprintf("%d wait for q, %v", s.Interactive.Waiting, err)

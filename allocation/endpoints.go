@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -81,11 +82,16 @@ func (p *Pools) List(ctx context.Context, pool string) ([]Endpoint, error) {
 	if err != nil {
 		return nil, failed("list", pool, err)
 	}
+	leases, err := p.leases(ctx, pool, slices.Collect(maps.Keys(all)))
+	if err != nil {
+		return nil, failed("list", pool, err)
+	}
 	out := make([]Endpoint, 0, len(all))
 	for id, f := range all {
 		if f.url == "" {
 			continue // removed: only its count is left
 		}
+		f.leases = leases[id]
 		e, err := f.endpoint(id, now)
 		if err != nil {
 			return nil, failed("list", pool, err)
@@ -120,8 +126,33 @@ func (p *Pools) scan(ctx context.Context, pool string) (map[string]*stored, erro
 	}
 }
 
-// stored are an endpoint's fields as they stand in Redis.
-type stored struct{ url, count, handicap, health, inFlight, verdict, exits string }
+// leases gives how many leases the eligible among ids have; who has none is left out.
+func (p *Pools) leases(ctx context.Context, pool string, ids []string) (map[string]int64, error) {
+	out := map[string]int64{}
+	busy := keysOf(pool).prefix + "busy"
+	if n, err := p.rdb.ZCount(ctx, busy, "1", "+inf").Result(); err != nil || n == 0 {
+		return out, err // the most usual: only least-busy gives leases
+	}
+	for chunk := range slices.Chunk(ids, scanPage) {
+		scores, err := p.rdb.ZMScore(ctx, busy, chunk...).Result()
+		if err != nil {
+			return nil, err
+		}
+		for i, score := range scores {
+			if score >= 1 {
+				out[chunk[i]] = int64(score)
+			}
+		}
+	}
+	return out, nil
+}
+
+// stored are an endpoint's fields as they stand in Redis, and its leases if it is eligible; kept are
+// those it had when it left.
+type stored struct {
+	url, count, handicap, health, kept, verdict, exits string
+	leases                                             int64
+}
 
 // storedKinds are the fields of one endpoint that stored holds.
 var storedKinds = []string{"u", "c", "h", "s", "f", "v", "x"}
@@ -137,7 +168,7 @@ func (s *stored) set(kind, value string) {
 	case "s":
 		s.health = value
 	case "f":
-		s.inFlight = value
+		s.kept = value
 	case "v":
 		s.verdict = value
 	case "x":
@@ -151,11 +182,12 @@ func (s *stored) endpoint(id string, now time.Time) (Endpoint, error) {
 	if err != nil { // the cause would quote the URL
 		return Endpoint{}, fmt.Errorf("the stored URL of %s is broken: import it again", id)
 	}
-	e := Endpoint{ID: id, Scheme: u.Scheme, Host: u.Host, User: strings.TrimSuffix(shownUser(u.User), "@"), State: Active}
+	e := Endpoint{ID: id, Scheme: u.Scheme, Host: u.Host, User: strings.TrimSuffix(shownUser(u.User), "@"), State: Active, InFlight: s.leases}
+	var kept int64
 	for _, n := range []struct {
 		text string
 		into *int64
-	}{{s.count, &e.Count}, {s.handicap, &e.Handicap}, {s.inFlight, &e.InFlight}} {
+	}{{s.count, &e.Count}, {s.handicap, &e.Handicap}, {s.kept, &kept}} {
 		if n.text == "" {
 			continue
 		}
@@ -180,6 +212,9 @@ func (s *stored) endpoint(id string, now time.Time) (Endpoint, error) {
 		return Endpoint{}, fmt.Errorf("the stored health of %s is broken: %w", id, err)
 	}
 	e.State, e.Why, e.Target, e.Strikes = h.State, h.Why, h.Target, h.Strikes
+	if h.State != Active && h.State != Probation {
+		e.InFlight = kept
+	}
 	if e.Until, err = instant(h.Ends); err == nil {
 		e.Since, err = instant(h.Since)
 	}

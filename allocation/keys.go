@@ -8,7 +8,7 @@ import (
 
 // Keys of one pool, all in one slot:
 //
-//	fw:{pool:NAME}:endpoints   HASH  u:ID url, c:ID count, h:ID handicap, s:ID health (JSON), t:ID turn, f:ID in flight,
+//	fw:{pool:NAME}:endpoints   HASH  u:ID url, c:ID count, h:ID handicap, s:ID health (JSON), t:ID turn, f:ID leases while it is not eligible,
 //	                                 v:ID verdict (JSON), x:ID exits (JSON, at most 16), o:ID lists it came from, last, pass
 //	fw:{pool:NAME}:ready       ZSET  eligible endpoints by count + handicap
 //	fw:{pool:NAME}:deck        ZSET  the same by turn, for shuffled
@@ -20,7 +20,9 @@ import (
 //	fw:{pool:NAME}:source:H    ZSET  endpoints of the followed list with digest H by the reading that saw them last; *, ! readings
 //	fw:{pool:NAME}:call:P-N    STRING  the last reply of the Nth call under way at a time in process P; a minute
 //	fw:{pool:NAME}:gone        ZSET  removed endpoints whose counts are kept, by the instant, µs; at most 100,000
-//	fw:{pool:NAME}:leases      ZSET  "token endpoint" by the lease's end, µs
+//	fw:{pool:NAME}:ends        ZSET  loans, each the leases of one call, by their end, µs
+//	fw:{pool:NAME}:loans       HASH  loan -> its endpoints, a line each
+//	fw:{pool:NAME}:leases      ZSET  "token endpoint" by the lease's end, µs: those that a version without loans gave
 //	fw:{pool:NAME}:sticky:H    STRING  the endpoint of the key with digest H; expires
 //	fw:{pool:NAME}:target:H    ZSET  bans and the pause (*) of the target with digest H, by their ends, µs; expires
 //	fw:{pool:NAME}:bad:H, good:H  ZSET  endpoints that failed and succeeded there; expire
@@ -38,6 +40,9 @@ func (k keys) members(more ...string) []string {
 	}
 	return out
 }
+
+// leaseKeys are the keys that lease.lua asks for.
+var leaseKeys = []string{"ends", "loans", "leases"}
 
 func (k keys) target(name string) string { return k.prefix + "target:" + digest(name) }
 

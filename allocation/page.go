@@ -131,6 +131,10 @@ func (p *Pools) read(ctx context.Context, pool string, ids []string) ([]Endpoint
 	if err != nil {
 		return nil, err
 	}
+	leases, err := p.leases(ctx, pool, ids)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]Endpoint, 0, len(ids))
 	for i, id := range ids {
 		var f stored
@@ -142,6 +146,7 @@ func (p *Pools) read(ctx context.Context, pool string, ids []string) ([]Endpoint
 		if f.url == "" {
 			continue
 		}
+		f.leases = leases[id]
 		e, err := f.endpoint(id, now)
 		if err != nil {
 			return nil, err

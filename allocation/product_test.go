@@ -205,7 +205,7 @@ func (s *spy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 // are declared, and all that it leaves behind are of the documented names.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	name := regexp.MustCompile(`^fw:\{pool:[^{}]+\}:(endpoints|ready|deck|busy|parked|held|gone|leases|targets|checks|names|call:[0-9a-f]{24}-[0-9]+|(sticky|target|bad|good|strikes|source):[0-9a-f]{24})$`)
+	name := regexp.MustCompile(`^fw:\{pool:[^{}]+\}:(endpoints|ready|deck|busy|parked|held|gone|ends|loans|leases|targets|checks|names|call:[0-9a-f]{24}-[0-9]+|(sticky|target|bad|good|strikes|source):[0-9a-f]{24})$`)
 	for _, policy := range allPolicies {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()

@@ -106,7 +106,7 @@ func (p *Pools) outcome(ctx context.Context, s *redis.Script, c *bound, target, 
 	this := c.calls.lend()
 	defer c.calls.back(this)
 	k := keysOf(c.Name)
-	names := k.members("held", "leases", "checks", this.name)
+	names := k.members(append(append([]string{"held"}, leaseKeys...), "checks", this.name)...)
 	if target != "" {
 		d := digest(target)
 		names = append(names, k.prefix+"target:"+d, k.prefix+"bad:"+d, k.prefix+"good:"+d, k.prefix+"strikes:"+d, k.prefix+"targets")

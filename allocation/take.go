@@ -100,6 +100,10 @@ func (p *Pools) callTake(ctx context.Context, c *bound, asked []*ask) (any, erro
 	defer c.calls.back(this)
 	k := keysOf(c.Name)
 	names := k.members(this.name)
+	loan := ""
+	if c.Policy == LeastBusy {
+		names, loan = k.members(append([]string{this.name}, leaseKeys...)...), token()
+	}
 	place := func(name string) int {
 		i := slices.Index(names, name)
 		if i < 0 {
@@ -107,7 +111,8 @@ func (p *Pools) callTake(ctx context.Context, c *bound, asked []*ask) (any, erro
 		}
 		return i + 1
 	}
-	args := []any{c.start(), "", "", this.number}
+	args := []any{c.start(), "", "", this.number, loan, len(asked)}
+	bare := len(args)
 	switch c.Policy {
 	case NoRepeat:
 		args[1] = c.Alone
@@ -116,18 +121,20 @@ func (p *Pools) callTake(ctx context.Context, c *bound, asked []*ask) (any, erro
 	case Sticky:
 		args[1] = c.Stick.Milliseconds()
 	}
+	named := false
 	for _, a := range asked {
-		target, own, lease := 0, 0, ""
+		target, own := 0, 0
 		if name := targetName(a.Target); name != "" {
 			target = place(k.target(name))
 		}
-		switch {
-		case c.Policy == LeastBusy:
-			own, lease = place(k.prefix+"leases"), token()
-		case c.Policy == Sticky && a.Key != "":
+		if c.Policy == Sticky && a.Key != "" {
 			own = place(k.prefix + "sticky:" + digest(a.Key))
 		}
-		args = append(args, target, own, lease)
+		args = append(args, target, own)
+		named = named || target+own > 0
+	}
+	if !named {
+		args = args[:bare]
 	}
 	return p.run(ctx, takeScripts[c.Policy], names, args...)
 }

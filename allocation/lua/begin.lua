@@ -3,7 +3,7 @@
 --
 -- KEYS[6]    STRING of the call, as in again.lua
 -- ARGV[6]    number of the call
--- ARGV[7..]  three for each take, as in take.lua
+-- ARGV[8]    how many takes
 -- cost       O(log n); at most 16 ended quarantines are returned
 
 -- Kept of a reply is what cannot be looked up again, a line for each take; no URL, for it has a password.
@@ -26,7 +26,7 @@ if text then return again(text) end
 -- Before anything is read: who is eligible does not change while takes are made.
 local parked_until = return_due(16)
 
-local takes = (#ARGV - 6) / 3
+local takes = tonumber(ARGV[8])
 local ready = line(READY, takes)
 
 -- sooner gives the earlier of two instants, either of which may be nil.

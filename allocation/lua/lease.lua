@@ -1,54 +1,87 @@
 -- lease: allocations in flight and their ends. Put after clock and membership.
--- A member is "token endpoint", so a release needs the token and frees only its own.
 --
--- LEASES  ZSET  leases by the instant of their end, microseconds; its KEYS number is the caller's
--- cost    O(log n) a lease
+-- The leases of one call are one loan: they end together, so they are written
+-- together and found by one entry. The token of a lease is its loan's token, a dot and its number in it.
+-- How many leases an endpoint has is its score in BUSY, and f:ID while it is not eligible.
+--
+-- KEYS[7]  ends   ZSET  loans by the instant of their end, microseconds
+-- KEYS[8]  loans  HASH  loan -> its endpoints, each followed by a line's end; one that was released is ""
+-- KEYS[9]  leases ZSET  "token endpoint", by the end of it: leases given by a version without loans
+-- cost     O(log n) a lease
 
--- land takes ended leases off their endpoints' counts of those in flight;
--- ended is how many, by endpoint.
+local ENDS, LOANS, LEASES = KEYS[7], KEYS[8], KEYS[9]
+
+-- land takes ended leases off their endpoints' numbers; ended is how many, by endpoint.
 local function land(ended)
-  local ids, reads = {}, {}
-  for id in pairs(ended) do
-    ids[#ids + 1] = id
-    reads[#reads + 1] = 'f:' .. id
-  end
-  local flying = call('HMGET', ENDPOINTS, unpack(reads))
-  local still, none, scores = {}, {}, {}
-  for i, field in ipairs(reads) do
-    local n = math.max(tonumber(flying[i] or 0) - ended[ids[i]], 0)
-    if n > 0 then
-      still[#still + 1] = field
-      still[#still + 1] = exact(n)
+  local ids = {}
+  for id in pairs(ended) do ids[#ids + 1] = id end
+  local eligible, away = {}, {}
+  for i, flying in ipairs(call('ZMSCORE', BUSY, unpack(ids))) do
+    local id = ids[i]
+    if flying then
+      eligible[#eligible + 1] = math.max(math.floor(flying) - ended[id], 0) + turn()
+      eligible[#eligible + 1] = id
     else
-      none[#none + 1] = field
+      away[#away + 1] = id
     end
-    scores[#scores + 1] = n + turn()
-    scores[#scores + 1] = ids[i]
   end
-  if still[1] then call('HSET', ENDPOINTS, unpack(still)) end
-  if none[1] then call('HDEL', ENDPOINTS, unpack(none)) end
-  call('ZADD', BUSY, 'XX', unpack(scores))
+  if eligible[1] then call('ZADD', BUSY, 'XX', unpack(eligible)) end
+  for _, id in ipairs(away) do keep_flying(id, tonumber(call('HGET', ENDPOINTS, 'f:' .. id) or 0) - ended[id]) end
+end
+
+-- lend notes the leases of this call, which end together.
+local function lend(loan, ids, ends)
+  call('ZADD', ENDS, ends, loan)
+  call('HSET', LOANS, loan, table.concat(ids, '\n') .. '\n')
+end
+
+local function forget(loans)
+  call('ZREM', ENDS, unpack(loans))
+  call('HDEL', LOANS, unpack(loans))
 end
 
 -- release ends a lease; one that has ended already does nothing.
-local function release(leases, token, id)
-  if call('ZREM', leases, token .. ' ' .. id) == 1 then land({ [id] = 1 }) end
-end
-
--- next_end gives the instant at which the next lease ends by itself, or nil.
-local function next_end(leases)
-  return tonumber(call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2] or nil)
-end
-
--- expire ends at most limit leases whose end has passed.
-local function expire(leases, limit)
-  local ended = call('ZRANGEBYSCORE', leases, '-inf', now(), 'LIMIT', 0, limit)
-  if not ended[1] then return end
-  call('ZREM', leases, unpack(ended))
-  local counts = {}
-  for _, member in ipairs(ended) do
-    local id = string.match(member, ' (.*)$')
-    counts[id] = (counts[id] or 0) + 1
+local function release(token, id)
+  local loan, number = string.match(token, '^(.*)%.(%d+)$')
+  if not loan then
+    if call('ZREM', LEASES, token .. ' ' .. id) == 1 then land({ [id] = 1 }) end
+    return
   end
-  land(counts)
+  local text = call('HGET', LOANS, loan)
+  if not text then return end
+  local ids, left, n = {}, false, 0
+  for other in string.gmatch(text, '([^\n]*)\n') do
+    n = n + 1
+    ids[n] = other
+    left = left or other ~= '' and n ~= tonumber(number)
+  end
+  if ids[tonumber(number)] ~= id then return end
+  if left then
+    ids[tonumber(number)] = ''
+    call('HSET', LOANS, loan, table.concat(ids, '\n') .. '\n')
+  else
+    forget({ loan })
+  end
+  land({ [id] = 1 })
+end
+
+-- expire ends the leases of at most limit loans whose end has passed.
+local function expire(limit)
+  local counts = {}
+  local function ended(id)
+    if id ~= '' then counts[id] = (counts[id] or 0) + 1 end
+  end
+  local loans = call('ZRANGEBYSCORE', ENDS, '-inf', now(), 'LIMIT', 0, limit)
+  if loans[1] then
+    for _, text in ipairs(call('HMGET', LOANS, unpack(loans))) do
+      for id in string.gmatch(text or '', '([^\n]*)\n') do ended(id) end
+    end
+    forget(loans)
+  end
+  local old = call('ZRANGEBYSCORE', LEASES, '-inf', now(), 'LIMIT', 0, limit)
+  if old[1] then
+    for _, member in ipairs(old) do ended(string.match(member, ' (.*)$')) end
+    call('ZREM', LEASES, unpack(old))
+  end
+  if next(counts) then land(counts) end
 end

@@ -1,6 +1,6 @@
 -- membership: who is eligible, who is out, and how one gets from there to here.
 --
--- KEYS[1]  endpoints HASH   u:ID url, c:ID count, h:ID handicap, s:ID health, t:ID turn kept, f:ID in flight,
+-- KEYS[1]  endpoints HASH   u:ID url, c:ID count, h:ID handicap, s:ID health, t:ID turn kept, f:ID leases kept,
 --                           last endpoint given, pass under way
 -- KEYS[2]  ready     ZSET   the eligible by score: count + handicap
 -- KEYS[3]  deck      ZSET   the eligible by turn: number of the pass in which each is next
@@ -27,6 +27,11 @@ local function keep(id, record)
   end
 end
 
+-- keep_flying notes an endpoint's leases while BUSY does not have it.
+local function keep_flying(id, n)
+  if n > 0 then call('HSET', ENDPOINTS, 'f:' .. id, n) else call('HDEL', ENDPOINTS, 'f:' .. id) end
+end
+
 -- admit makes an endpoint eligible, at the score that start says.
 local function admit(id)
   local had = call('HMGET', ENDPOINTS, 'c:' .. id, 'h:' .. id, 't:' .. id, 'f:' .. id, 'pass')
@@ -48,13 +53,15 @@ local function admit(id)
     turn = math.max(math.floor(tonumber(first[2] or 0)), pass) + fraction()
   end
   call('ZADD', DECK, exact(turn), id)
-  call('HDEL', ENDPOINTS, 't:' .. id)
+  call('HDEL', ENDPOINTS, 't:' .. id, 'f:' .. id)
 end
 
--- leave takes an endpoint out of the eligible; its turn is kept for its return.
+-- leave takes an endpoint out of the eligible; its turn and its leases are kept for its return.
 local function leave(id)
   local turn = call('ZSCORE', DECK, id)
   if turn then call('HSET', ENDPOINTS, 't:' .. id, turn) end
+  local flying = call('ZSCORE', BUSY, id)
+  if flying then keep_flying(id, math.floor(flying)) end
   call('ZREM', READY, id)
   call('ZREM', DECK, id)
   call('ZREM', BUSY, id)

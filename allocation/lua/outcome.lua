@@ -3,10 +3,10 @@
 --
 -- KEYS[1..5]  as in membership.lua
 -- KEYS[6]     held ZSET, as in import.lua
--- KEYS[7]     leases ZSET, as in lease.lua
--- KEYS[8]     checks ZSET, as in import.lua
--- KEYS[9]     STRING of the call, as in again.lua
--- KEYS[10..14] when a target is named: target ZSET (take.lua), bad ZSET and good ZSET (endpoints by the instant
+-- KEYS[7..9]  as in lease.lua
+-- KEYS[10]    checks ZSET, as in import.lua
+-- KEYS[11]    STRING of the call, as in again.lua
+-- KEYS[12..16] when a target is named: target ZSET (take.lua), bad ZSET and good ZSET (endpoints by the instant
 --             of their last failure or success there), strikes HASH (ID or * -> bans or pauses in a row),
 --             targets ZSET (names by the end of their last ban or pause)
 -- ARGV[1..3]  now, seed, start
@@ -21,8 +21,8 @@
 -- ARGV[13]    target's name, or ""
 -- cost        O(log n); a pause also frees at most 512 endpoints that were out for that target
 
-local HELD, LEASES, CHECKS, CALL = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local TARGET, BAD, GOOD, STRIKES, TARGETS = KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
+local HELD, CHECKS, CALL = KEYS[6], KEYS[10], KEYS[11]
+local TARGET, BAD, GOOD, STRIKES, TARGETS = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local number, id, effect, why, name = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[13]
 local base, longest, least, need = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local WINDOW, WITNESSES = 300000000, 512 -- how old and how many failures and successes speak of a target

@@ -6,7 +6,7 @@
 -- cost        as in outcome.lua
 
 return once(CALL, number, function()
-  if ARGV[14] ~= '' then release(LEASES, ARGV[14], id) end
+  if ARGV[14] ~= '' then release(ARGV[14], id) end
   if call('HEXISTS', ENDPOINTS, 'u:' .. id) == 0 then return 'unknown' end
   if effect == 'none' then return 'ok' end
   if effect == 'auth' then

@@ -9,15 +9,16 @@
 -- ARGV[1..3]  now, seed, start
 -- ARGV[4..5]  the policy's own
 -- ARGV[6]     number of the call
--- ARGV[7..]   three for each take:
+-- ARGV[7]     least-busy: token of the call's loan
+-- ARGV[8]     how many takes
+-- ARGV[9..]   two for each take, left out where none of them names anything:
 --             place in KEYS of its target ZSET (endpoint -> end of its ban, * -> end of the target's pause), or 0
 --             place in KEYS of the policy's own key, or 0
---             token of a lease, or ""
 -- reply       for each take {id, url, count, lease}, or {"", microseconds to the next chance or "", reason}
 --             reason: "" none eligible, "target" paused, or what the policy says
 -- cost        O(log n) a take; at most 16 ended quarantines are returned
 --
--- A policy gives pick(barred, own, token) -> an id, and a lease; or nil, a reason
+-- A policy gives pick(barred, own) -> an id, and a lease; or nil, a reason
 -- and an instant. And settle(fields), which writes its own and adds to the
 -- fields of ENDPOINTS that are written.
 
@@ -49,15 +50,15 @@ end
 local latest -- whatever the policy, so that a change to no-repeat or shuffled repeats nothing
 local gates = { ['0'] = {} }
 local replies, taken, times = {}, {}, {} -- taken are the endpoints, times how often each is
-for i = 7, #ARGV, 3 do
-  local place = ARGV[i]
+for i = 1, takes do
+  local place = ARGV[7 + 2 * i] or '0'
   local g = gates[place] or gate(KEYS[tonumber(place)])
   gates[place] = g
   local reply
   if g.pause then
     reply = empty('target', g.pause)
   else
-    local id, lease, at = pick(g.barred, tonumber(ARGV[i + 1]), ARGV[i + 2])
+    local id, lease, at = pick(g.barred, tonumber(ARGV[8 + 2 * i] or 0))
     if not id then
       reply = empty(lease or '', sooner(at, sooner(parked_until, g.ban)))
     else

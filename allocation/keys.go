@@ -9,8 +9,8 @@ import (
 // Keys of one pool, all in one slot:
 //
 //	fw:{pool:NAME}:endpoints   HASH  u:ID url, c:ID count, h:ID handicap, s:ID health (JSON), t:ID turn, f:ID leases while it is not eligible,
-//	                                 v:ID verdict (JSON), x:ID exits (JSON, at most 16), o:ID lists it came from, last, pass
-//	fw:{pool:NAME}:ready       ZSET  eligible endpoints by count + handicap
+//	                                 v:ID verdict (JSON), x:ID exits (JSON, at most 16), o:ID lists it came from, last, pass, lag
+//	fw:{pool:NAME}:ready       ZSET  eligible endpoints by count + handicap, or less while lag says so; see membership.lua
 //	fw:{pool:NAME}:deck        ZSET  the same by turn, for shuffled
 //	fw:{pool:NAME}:busy        ZSET  the same by leases in flight, for least-busy
 //	fw:{pool:NAME}:parked      ZSET  quarantined endpoints by the end of it, µs

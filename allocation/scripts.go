@@ -40,12 +40,12 @@ var (
 	indexScript      = script("clock", "index")
 
 	takeScripts = map[string]*redis.Script{
-		LeastUsed: script("clock", "membership", "again", "choose", "begin", "pick_least_used", "take"),
+		LeastUsed: script("clock", "membership", "again", "choose", "begin", "by_score", "pick_least_used", "take"),
 		Random:    script("clock", "membership", "again", "choose", "begin", "pick_random", "take"),
 		NoRepeat:  script("clock", "membership", "again", "choose", "begin", "pick_no_repeat", "take"),
 		Shuffled:  script("clock", "membership", "again", "choose", "begin", "pick_shuffled", "take"),
 		LeastBusy: script("clock", "membership", "again", "choose", "begin", "lease", "pick_least_busy", "take"),
-		Sticky:    script("clock", "membership", "again", "choose", "begin", "pick_sticky", "take"),
+		Sticky:    script("clock", "membership", "again", "choose", "begin", "by_score", "pick_sticky", "take"),
 	}
 )
 

@@ -136,7 +136,13 @@ func (p *Pools) callTake(ctx context.Context, c *bound, asked []*ask) (any, erro
 	if !named {
 		args = args[:bare]
 	}
-	return p.run(ctx, takeScripts[c.Policy], names, args...)
+	for {
+		reply, err := p.run(ctx, takeScripts[c.Policy], names, args...)
+		if err != nil || reply != "again" {
+			return reply, err
+		}
+		// The scores had fallen behind under another policy, and are mended a part at a time: see by_score.lua.
+	}
 }
 
 // taken reads one take's part of the reply of take.lua.

@@ -1,4 +1,4 @@
--- begin: what every policy's takes begin with, and the eligible by count + handicap.
+-- begin: what every policy's takes begin with.
 -- Put after clock, membership, again and choose.
 --
 -- KEYS[6]    STRING of the call, as in again.lua
@@ -27,23 +27,13 @@ if text then return again(text) end
 local parked_until = return_due(16)
 
 local takes = tonumber(ARGV[8])
-local ready = line(READY, takes)
+local known = call('HMGET', ENDPOINTS, 'last', 'pass', 'lag')
+local last, pass, lag = known[1], tonumber(known[2] or 0), known[3]
+
+local ready, behind_to -- by_score's: the line of READY, and the score up to which READY may be behind
 
 -- sooner gives the earlier of two instants, either of which may be nil.
 local function sooner(a, b)
   if a and b then return math.min(a, b) end
   return a or b
-end
-
--- use counts a take in an endpoint's score, the one that Redis has of it.
-local function use(id, score)
-  score = ready.given[id] or tonumber(score)
-  give(ready, id, score, math.floor(score) + 1 + turn())
-  return id
-end
-
--- next_use gives the least used, ties at random, and counts the take.
-local function next_use(barred)
-  local id, score = lowest(ready, barred)
-  return id and use(id, score)
 end

@@ -17,18 +17,11 @@ local function size(set)
   return sizes[set]
 end
 
--- at gives the member at a rank, and its score in Redis; a small set is read whole.
+-- at gives the member at a rank; a small set is read whole.
 local function at(set, rank)
-  if size(set) > CHUNK then
-    local found = call('ZRANGE', set, rank, rank, 'WITHSCORES')
-    return found[1], found[2]
-  end
-  local all = wholes[set]
-  if not all then
-    all = call('ZRANGE', set, 0, -1, 'WITHSCORES')
-    wholes[set] = all
-  end
-  return all[2 * rank + 1], all[2 * rank + 2]
+  if size(set) > CHUNK then return call('ZRANGE', set, rank, rank)[1] end
+  wholes[set] = wholes[set] or call('ZRANGE', set, 0, -1)
+  return wholes[set][rank + 1]
 end
 
 -- walk goes up from a rank, and on from the lowest, to the first that is not skipped.
@@ -36,16 +29,16 @@ local function walk(set, rank, skip)
   local n, seen = size(set), 0
   while seen < math.min(n, SCAN) do
     local from = (rank + seen) % n
-    local found = call('ZRANGE', set, from, from + CHUNK - 1, 'WITHSCORES')
-    for i = 1, #found, 2 do
-      if not skip(found[i]) then return found[i], found[i + 1] end
+    local found = call('ZRANGE', set, from, from + CHUNK - 1)
+    for _, id in ipairs(found) do
+      if not skip(id) then return id end
     end
-    seen = seen + #found / 2
+    seen = seen + #found
   end
   return nil
 end
 
--- any gives a member at random, each with the same chance, and its score in Redis. Only where every
+-- any gives a member at random, each with the same chance. Only where every
 -- probe of a big set hits a skipped one, it is the next after a random rank.
 local function any(set, skip)
   local n = size(set)
@@ -53,14 +46,14 @@ local function any(set, skip)
   if not skip then return at(set, dice(n)) end
   if n > CHUNK then
     for _ = 1, PROBES do
-      local id, score = at(set, dice(n))
-      if not skip(id) then return id, score end
+      local id = at(set, dice(n))
+      if not skip(id) then return id end
     end
     return walk(set, dice(n), skip)
   end
   local free = {}
   for rank = 0, n - 1 do
-    if not skip((at(set, rank))) then free[#free + 1] = rank end
+    if not skip(at(set, rank)) then free[#free + 1] = rank end
   end
   if not free[1] then return nil end
   return at(set, free[dice(#free) + 1])
@@ -69,9 +62,10 @@ end
 -- line reads a set from its lowest member on, as far as it is needed: first so
 -- many members, then CHUNK at a time. ids and scores hold, in order from first
 -- to n, every member with a score up to edge; given holds the scores that takes
--- gave, beyond those of them that are above edge.
-local function line(set, reads)
-  return { set = set, reads = reads, read = 0, edge = -math.huge, ids = {}, scores = {}, first = 1, n = 0, given = {}, beyond = {} }
+-- gave, beyond those of them that are above edge. In a set that lags the scores that members
+-- truly have count as given.
+local function line(set, reads, lags)
+  return { set = set, reads = reads, lags = lags, read = 0, edge = -math.huge, ids = {}, scores = {}, first = 1, n = 0, given = {}, beyond = {} }
 end
 
 local function insert(l, id, score)
@@ -89,9 +83,12 @@ end
 local function extend(l)
   if l.edge == math.huge or l.read >= SCAN then return false end
   local found = call('ZRANGE', l.set, l.read, l.read + l.reads - 1, 'WITHSCORES')
+  local late = l.lags and found[1] and behind(found) or {}
   for i = 1, #found, 2 do
     local id, score = found[i], tonumber(found[i + 1])
-    if not l.given[id] then
+    if late[id] and not l.given[id] then
+      l.given[id], l.beyond[id] = late[id], late[id]
+    elseif not l.given[id] then
       l.n = l.n + 1
       l.ids[l.n], l.scores[l.n] = id, score
     end
@@ -121,8 +118,8 @@ local function lowest(l, skip)
     end
   until not extend(l)
   if l.edge == math.huge then return nil end
-  local id, score = any(l.set, skip)
-  return id, id and (l.given[id] or tonumber(score))
+  local id = any(l.set, skip)
+  return id, id and (l.given[id] or tonumber(call('ZSCORE', l.set, id)))
 end
 
 -- give changes a member's score; was is the one it had.

@@ -2,8 +2,7 @@
 -- cost  O(log n)
 
 local function pick(barred)
-  local id, score = any(READY, barred)
-  return id and use(id, score)
+  return any(READY, barred)
 end
 
 local function settle() end

@@ -8,8 +8,6 @@
 -- cost  O(log n)
 
 local deck = line(DECK, takes + 1)
-local was = call('HMGET', ENDPOINTS, 'last', 'pass')
-local last, pass = was[1], tonumber(was[2] or 0)
 
 local function pick(barred)
   local id, turn = lowest(deck, barred)

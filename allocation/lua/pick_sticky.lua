@@ -12,8 +12,7 @@ local function pick(barred, own)
   if memory[own] == nil then memory[own] = call('GETEX', KEYS[own], 'PX', ARGV[4]) end
   local had = memory[own]
   if had and not (barred and barred(had)) then
-    local score = ready.given[had] or call('ZSCORE', READY, had)
-    if score then return use(had, score) end
+    if use(had) then return had end
   end
   local id = next_use(barred)
   if id then

@@ -1,5 +1,5 @@
 -- take: picks eligible endpoints, one for each take, and counts the allocations.
--- Put after clock, membership, again, choose, begin and one pick_*.lua. The takes of one call
+-- Put after clock, membership, again, choose, begin, by_score where the policy goes by it, and one pick_*.lua. The takes of one call
 -- are made one after another, as if each had come alone; what they read and
 -- what they write is shared.
 --
@@ -81,10 +81,9 @@ end
 
 if not taken[1] then return answer() end
 
-local reads, unscored = {}, {}
+local reads = {}
 for i, id in ipairs(taken) do
   reads[2 * i - 1], reads[2 * i] = 'u:' .. id, 'c:' .. id
-  if not ready.given[id] then unscored[#unscored + 1] = id end
 end
 local had = call('HMGET', ENDPOINTS, unpack(reads))
 local urls, counts, fields = {}, {}, {}
@@ -96,14 +95,17 @@ for _, reply in ipairs(replies) do
   local id = reply[1]
   if id ~= '' then reply[2], reply[3] = urls[id], counts[id] + reply[3] end
 end
-if unscored[1] then
-  for i, score in ipairs(call('ZMSCORE', READY, unpack(unscored))) do
-    local id = unscored[i]
-    ready.given[id] = math.floor(score) + times[id] + turn()
-  end
-end
 fields[#fields + 1], fields[#fields + 2] = 'last', latest
 settle(fields)
-write(ready)
+local lags = '+'
+if ready then
+  write(ready)
+  lags = behind_to and exact(behind_to)
+end
+if lags then
+  fields[#fields + 1], fields[#fields + 2] = 'lag', lags
+elseif lag then
+  call('HDEL', ENDPOINTS, 'lag')
+end
 call('HSET', ENDPOINTS, unpack(fields))
 return answer()

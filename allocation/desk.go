@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"runtime"
 	"sync"
 )
 
@@ -88,6 +89,7 @@ func (d *desk) fly(ctx context.Context) {
 		}
 		d.mu.Unlock()
 		d.send(ctx, asked)
+		runtime.Gosched() // of those who were just answered many ask again: they go along
 	}
 }
 

@@ -143,7 +143,7 @@ end
 local function write(l)
   local args = {}
   for id, score in pairs(l.given) do
-    args[#args + 1] = score
+    args[#args + 1] = tied(score)
     args[#args + 1] = id
   end
   if args[1] then call('ZADD', l.set, unpack(args)) end

@@ -19,7 +19,7 @@ local function land(ended)
   for i, flying in ipairs(call('ZMSCORE', BUSY, unpack(ids))) do
     local id = ids[i]
     if flying then
-      eligible[#eligible + 1] = math.max(math.floor(flying) - ended[id], 0) + turn()
+      eligible[#eligible + 1] = tied(math.max(math.floor(flying) - ended[id], 0) + turn())
       eligible[#eligible + 1] = id
     else
       away[#away + 1] = id

@@ -65,7 +65,7 @@ local function floor()
     if mended >= MENDED then return math.max(low, lowest_mended) end
     local late, args = behind(found), {}
     for id, score in pairs(late) do
-      args[#args + 1], args[#args + 2] = score, id
+      args[#args + 1], args[#args + 2] = tied(score), id
       lowest_mended = math.min(lowest_mended or math.huge, math.floor(score))
     end
     if args[1] then call('ZADD', READY, unpack(args)) end

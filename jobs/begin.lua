@@ -16,7 +16,7 @@ local now_us = string.format('%d', us)
 local now_ms = string.format('%d', math.floor(us / 1000))
 local function read()
   return redis.call('HMGET', KEYS[1], 'state', 'run', 'attempts', 'snoozes', 'sent', 'crashes', 'snoozed_ms', 'next_ms',
-    'forward', 'cancel', 'charge_as', 'ended_ms', 'quota')
+    'forward', 'cancel', 'charge_as', 'ended_ms', 'quota', 'v')
 end
 local function ended(r)
   local s = r[1]
@@ -30,19 +30,24 @@ end
 local crashes = tonumber(r[6] or '0')
 local charge_as = r[11]
 if not ended(r) then
-  -- The same token is a call that was sent again after a lost reply.
-  if r[2] and r[2] ~= ARGV[1] then
-    crashes = crashes + 1
-    redis.call('HSET', KEYS[1], 'crashes', crashes)
-  end
   if not charge_as then
     charge_as = ARGV[6]
     if charge_as == '' then charge_as = ARGV[7] .. '#' .. now_us end
   end
-  redis.call('HSETNX', KEYS[1], 'v', '1')
-  redis.call('HSET', KEYS[1], 'state', 'running', 'run', ARGV[1], 'feed', ARGV[2], 'queue', ARGV[3], 'tick', ARGV[4],
-    'started_ms', now_ms, 'charge_as', charge_as)
-  redis.call('HDEL', KEYS[1], 'next_ms')
+  local fields = {'state', 'running', 'run', ARGV[1], 'feed', ARGV[2], 'queue', ARGV[3], 'tick', ARGV[4],
+    'started_ms', now_ms, 'charge_as', charge_as}
+  local function also(field, value)
+    fields[#fields + 1] = field
+    fields[#fields + 1] = value
+  end
+  -- The same token is a call that was sent again after a lost reply.
+  if r[2] and r[2] ~= ARGV[1] then
+    crashes = crashes + 1
+    also('crashes', crashes)
+  end
+  if not r[14] then also('v', '1') end
+  redis.call('HSET', KEYS[1], unpack(fields))
+  if r[8] then redis.call('HDEL', KEYS[1], 'next_ms') end
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end
 return {now_us, r[1] or '', r[3] or '0', r[4] or '0', r[5] or '0', tostring(crashes), r[7] or '0', r[8] or '0',

@@ -15,18 +15,19 @@ if r[1] ~= ARGV[1] then
   end
   return 0
 end
-redis.call('HDEL', KEYS[1], 'run', 'next_ms')
-redis.call('HSET', KEYS[1], 'ended_run', ARGV[1])
 local s = ARGV[2]
 if r[3] and s ~= 'done' and s ~= 'failed' and s ~= 'expired' and s ~= 'cancelled' then
   local t = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'state', 'cancelled', 'ended_ms', string.format('%d', math.floor(t[1] * 1000 + t[2] / 1000)))
+  redis.call('HDEL', KEYS[1], 'run', 'next_ms')
+  redis.call('HSET', KEYS[1], 'ended_run', ARGV[1], 'state', 'cancelled',
+    'ended_ms', string.format('%d', math.floor(t[1] * 1000 + t[2] / 1000)))
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
   return 2
 end
-redis.call('HSET', KEYS[1], 'state', s)
+local gone = {'run', 'next_ms'}
+if ARGV[4] ~= 'snoozes' then gone[3] = 'snoozed_ms' end
+redis.call('HDEL', KEYS[1], unpack(gone))
+redis.call('HSET', KEYS[1], 'ended_run', ARGV[1], 'state', s, unpack(ARGV, 6))
 if ARGV[4] ~= '' then redis.call('HINCRBY', KEYS[1], ARGV[4], 1) end
-if ARGV[4] ~= 'snoozes' then redis.call('HDEL', KEYS[1], 'snoozed_ms') end
-for i = 6, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1

@@ -86,6 +86,7 @@ type run struct {
 	paced    time.Time       // when its start at the host was granted
 	waited   time.Duration   // inside its handler
 	waits    int
+	claims   bool      // it is the refresh that readers asked for
 	resumed  bool      // pages of an earlier run were kept
 	BeganUS  int64     // Redis's clock at a moment of the run, µs
 	local    time.Time // ours at the same moment
@@ -139,7 +140,8 @@ func chargeName(id string) string {
 }
 
 // begin opens a run and reads the feed's head in one round trip. A reader's
-// claim on this job is held while it runs. again forgets how the job ended.
+// claim on this job, where there is one, is held while it runs. again forgets
+// how the job ended.
 func (h *Handler) begin(ctx context.Context, r *run, again bool) error {
 	flag := ""
 	if again {
@@ -148,7 +150,6 @@ func (h *Handler) begin(ctx context.Context, r *run, again bool) error {
 	var b luarun.Batch
 	i := b.Script(beginScript, []string{recordKey(r.ID)}, r.token, r.Feed, r.Queue, r.Tick, recordLife.Milliseconds(),
 		r.payload.ChargeAs, chargeName(r.ID), flag)
-	h.store.HoldInto(&b, r.Key, r.ID, h.holdFor())
 	head := h.store.HeadInto(ctx, &b, r.Key)
 	r.local = time.Now()
 	cmds, err := h.desk.Do(ctx, &b)
@@ -177,6 +178,12 @@ func (h *Handler) begin(ctx context.Context, r *run, again bool) error {
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("jobs: record of %q: %w", r.ID, err)
 	}
+	// A claim is made before its job is enqueued: one that is not there now never will be.
+	if r.claims = r.Head.Refreshing == r.ID; r.claims {
+		if err := h.store.Hold(ctx, r.Key, r.ID, h.holdFor()); err != nil {
+			h.log.Warn("could not hold a refresh for its job", "job", r.ID, "feed", r.Feed, "error", err)
+		}
+	}
 	return nil
 }
 
@@ -197,7 +204,9 @@ func (h *Handler) markSent(ctx context.Context, r *run) (time.Time, error) {
 	var b luarun.Batch
 	asked := time.Now()
 	i := b.Script(sentScript, []string{recordKey(r.ID)}, r.token, r.Sent+1)
-	h.store.HoldInto(&b, r.Key, r.ID, h.holdFor())
+	if r.claims {
+		h.store.HoldInto(&b, r.Key, r.ID, h.holdFor())
+	}
 	cmds, err := h.desk.Do(ctx, &b)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("jobs: mark %q sent: %w", r.ID, err)
@@ -285,6 +294,7 @@ func (h *Handler) follow(ctx context.Context, r *run, e ending) {
 	now := r.now()
 	var b luarun.Batch
 	switch {
+	case !r.claims:
 	case e.State.Ended():
 		h.store.HoldInto(&b, r.Key, r.ID, 0)
 	case !e.Next.IsZero():

@@ -88,8 +88,16 @@ func (s *Store) Head(ctx context.Context, key string) (Head, error) {
 // HeadInto adds the read of a head to a batch that somebody else sends.
 func (s *Store) HeadInto(ctx context.Context, b *luarun.Batch, key string) func() Head {
 	var cmd *redis.MapStringStringCmd
-	b.Plain(func(p redis.Pipeliner) { cmd = p.HGetAll(ctx, headKey(key)) })
-	return func() Head { return ParseHead(key, cmd.Val()) }
+	var claim *redis.StringCmd
+	b.Plain(func(p redis.Pipeliner) {
+		cmd = p.HGetAll(ctx, headKey(key))
+		claim = p.Get(ctx, refreshKey(key))
+	})
+	return func() Head {
+		h := ParseHead(key, cmd.Val())
+		h.Refreshing = claim.Val()
+		return h
+	}
 }
 
 // ParseHead reads a head's hash; unknown fields, those of a newer binary, are left alone.

@@ -15,7 +15,7 @@
 -- Reply {version, what}: what = 1 new version, 0 renewed, -1 an older fetch: nothing changed,
 -- -2 the newest version is another than ARGV[13]: nothing changed, read it and ask again.
 -- Cost O(1) and the versions dropped: they are numbers in a row, so nothing is searched.
-local head = redis.call('HMGET', KEYS[1], 'version', 'began_us', 'hash')
+local head = redis.call('HMGET', KEYS[1], 'version', 'began_us', 'hash', 'oldest', 'last_error_ms')
 local version = tonumber(head[1] or '0')
 local began = tonumber(ARGV[2])
 if head[2] and began < tonumber(head[2]) then
@@ -37,21 +37,23 @@ elseif ARGV[4] ~= head[3] or version == 0 then
   local n = string.format('%d', version)
   redis.call('HSET', KEYS[2], 'items:' .. n, ARGV[5], 'raw:' .. n, ARGV[6], 'meta:' .. n, ARGV[7])
   -- A history that was lowered leaves more than one to drop; a hundred a call bound the work.
-  local oldest = tonumber(redis.call('HGET', KEYS[1], 'oldest') or '1')
+  local oldest = tonumber(head[4] or '1')
   local last = math.min(version - tonumber(ARGV[8]), oldest + 99)
   while oldest <= last do
     local old = string.format('%d', oldest)
     redis.call('HDEL', KEYS[2], 'items:' .. old, 'raw:' .. old, 'meta:' .. old)
     oldest = oldest + 1
   end
-  redis.call('HSET', KEYS[1], 'oldest', string.format('%d', oldest))
-  redis.call('HSET', KEYS[1], 'version', n, 'hash', ARGV[4], 'stored_ms', ARGV[3], 'items', ARGV[12])
+  redis.call('HSET', KEYS[1], 'version', n, 'hash', ARGV[4], 'stored_ms', ARGV[3], 'items', ARGV[12],
+    'oldest', string.format('%d', oldest))
 end
-redis.call('HSET', KEYS[1], 'began_us', ARGV[2], 'fetched_ms', ARGV[3])
-if ARGV[4] ~= '' then
-  redis.call('HSET', KEYS[1], 'etag', ARGV[9], 'last_modified', ARGV[10], 'asked', ARGV[14])
+if ARGV[4] == '' then
+  redis.call('HSET', KEYS[1], 'began_us', ARGV[2], 'fetched_ms', ARGV[3])
+else
+  redis.call('HSET', KEYS[1], 'began_us', ARGV[2], 'fetched_ms', ARGV[3],
+    'etag', ARGV[9], 'last_modified', ARGV[10], 'asked', ARGV[14])
 end
-redis.call('HDEL', KEYS[1], 'last_error', 'last_error_ms')
+if head[5] then redis.call('HDEL', KEYS[1], 'last_error', 'last_error_ms') end
 local life = tonumber(ARGV[11])
 if life > 0 then
   redis.call('PEXPIRE', KEYS[1], life)

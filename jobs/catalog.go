@@ -55,6 +55,7 @@ func (c *Catalog) Reload(feeds []Feed) error {
 		f.Attempts = max(f.Attempts, 1)
 		f.History = max(f.History, 1)
 		f.Cost = max(f.Cost, 1)
+		f.asked = f.Source.Fingerprint()
 		s.feeds[f.Name], s.sources[f.Name] = f, src
 	}
 	if err := errors.Join(faults...); err != nil {

@@ -34,6 +34,8 @@ type Feed struct {
 	Schedule  string        // for pages; "" is fetched by hand or by a reader
 	Timezone  string
 	Sinks     []sink.Config // where its versions go besides the cache
+
+	asked string // its source's fingerprint, from the catalog
 }
 
 // Pushed says that scripts fill the feed: nobody fetches it.

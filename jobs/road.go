@@ -48,7 +48,7 @@ type progress struct {
 // travel is the road of one job: every page is charged, takes an endpoint and
 // is fetched; what they brought is stored.
 func (h *Handler) travel(ctx context.Context, r *run, f Feed, src source.Source, log *slog.Logger) (Result, error) {
-	prog, err := h.resume(ctx, r, f.Source.Fingerprint())
+	prog, err := h.resume(ctx, r, f.asked)
 	if err != nil {
 		return Result{}, err
 	}

@@ -84,10 +84,13 @@ func readJSONFeed(doc string, base *url.URL, limit int) ([]entry, bool, *AnswerE
 		Version text             `json:"version"`
 		Items   *json.RawMessage `json:"items"`
 	}
-	if _, failure := decodeJSON(doc); failure != nil {
-		return nil, false, failure
+	err := json.Unmarshal([]byte(doc), &raw)
+	if err != nil {
+		if _, failure := decodeJSON(doc); failure != nil {
+			return nil, false, failure
+		}
 	}
-	if err := json.Unmarshal([]byte(doc), &raw); err != nil || !strings.Contains(string(raw.Version), "jsonfeed.org/version/") {
+	if err != nil || !strings.Contains(string(raw.Version), "jsonfeed.org/version/") {
 		return nil, false, notAFeed("JSON, but no JSON Feed", doc)
 	}
 	if raw.Items == nil {

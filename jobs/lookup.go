@@ -151,7 +151,7 @@ func (c *Client) find(ctx context.Context, id, queue string) (*asynq.TaskInfo, e
 		if queue != "" && q != queue {
 			continue
 		}
-		info, err := c.inspector.GetTaskInfo(q, id)
+		info, err := inspect(ctx, func() (*asynq.TaskInfo, error) { return c.inspector.GetTaskInfo(q, id) })
 		switch {
 		case err == nil:
 			return info, nil
@@ -242,7 +242,7 @@ func (l *listing) living(ctx context.Context) error {
 		}
 		for _, q := range allQueues {
 			for page := 1; !l.full(); page++ {
-				infos, err := list.read(q, asynq.PageSize(scanPage), asynq.Page(page))
+				infos, err := inspect(ctx, func() ([]*asynq.TaskInfo, error) { return list.read(q, asynq.PageSize(scanPage), asynq.Page(page)) })
 				if errors.Is(err, asynq.ErrQueueNotFound) {
 					break
 				}

@@ -13,6 +13,7 @@ import (
 type access struct {
 	keys     []key // none: everybody may do everything
 	failures *failures
+	endings  endings
 	prefix   prefix
 	now      func() time.Time
 }
@@ -87,8 +88,8 @@ func (a *access) identify(r *http.Request) (who, error) {
 		return who{}, problem(http.StatusUnauthorized, "invalid-token", "the Authorization header holds no token that is known: Authorization: Bearer TOKEN")
 	}
 	if c, err := r.Cookie(cookieName); err == nil {
-		if k, ok := a.session(c.Value); ok {
-			return who{Name: k.name, Role: k.role, Cookie: true}, nil
+		if s, ok := a.session(c.Value); ok && !a.endings.noted(r.Context(), s) {
+			return who{Name: s.key.name, Role: s.key.role, Cookie: true}, nil
 		}
 		return who{}, problem(http.StatusUnauthorized, "session-ended", "the login has ended: log in again")
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -138,6 +139,9 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, withDone(localPath(f.Get("back")), id), http.StatusSeeOther) //nolint:gosec // localPath let it through
 }
 
+// maxForm bounds the forms of pages.
+const maxForm = 8 << 10
+
 // readForm reads a form of a page.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	const formType = "application/x-www-form-urlencoded"
@@ -150,6 +154,10 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
+		var tooBig *http.MaxBytesError
+		if errors.As(err, &tooBig) {
+			return nil, err
+		}
 		return nil, problem(http.StatusBadRequest, "invalid-form", "the form could not be read")
 	}
 	return r.PostForm, nil

@@ -14,7 +14,8 @@
 //
 // What fails, and what follows:
 //   - Redis is away: 503 with Retry-After; /healthz stays 200, /readyz says why.
-//     The dashboard shows what it can, and names what it cannot.
+//     The dashboard shows what it can, and names what it cannot. A Redis that
+//     takes what is sent and answers nothing is waited for eight seconds.
 //   - The server is told to stop: readers that wait are sent away with 503, all
 //     other requests end within the time that Stop is given.
 //   - A client is slow, or sends too much: it is dropped, or told 413.

@@ -144,6 +144,13 @@ func (e *events) take(l *listener) string {
 
 // streamEvents is GET /events.
 func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", eventType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		return
+	}
 	l := s.events.listen() //nolint:contextcheck // the loop is everybody's, and ends with the last of them
 	if l == nil {
 		s.fail(w, r, problem(http.StatusServiceUnavailable, "busy", "as many pages listen as may; the page goes on by asking now and then").after(eventsIdle))
@@ -155,10 +162,6 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // the server's own end, beside the request's
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(s.events.life + s.pace.body))
-	h := w.Header()
-	h.Set("Content-Type", eventType)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
 	n := 0
 	send := func(text string) bool {
 		_ = rc.SetWriteDeadline(time.Now().Add(s.pace.write)) // who does not read is dropped

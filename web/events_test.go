@@ -83,6 +83,31 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	}
 }
 
+func TestAHEADOfTheStreamIsAnsweredAndListensToNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.server.events.life = time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodHead, w.start()+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := w.client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != eventType {
+		t.Errorf("status %d, %v", resp.StatusCode, resp.Header)
+	}
+	w.server.events.mu.Lock()
+	defer w.server.events.mu.Unlock()
+	if n := len(w.server.events.listeners); n != 0 {
+		t.Errorf("%d listeners", n)
+	}
+}
+
 func TestOneLoopReadsForAllListenersAndEndsWithTheLast(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

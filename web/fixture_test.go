@@ -74,7 +74,8 @@ func newWorld(t testing.TB, settings ...setting) *world {
 	t.Helper()
 	w := &world{TB: t, redis: testredis.Own(t, "--save", "", "--appendonly", "no"), logs: &syncBuffer{}, schedules: newFakeSchedules()}
 	// One try: what is tested is what follows when Redis is away.
-	w.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.Socket(), MaxRetries: -1, DialerRetries: 1})
+	// A request's own time is what ends a command that gets no answer.
+	w.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.Socket(), MaxRetries: -1, DialerRetries: 1, ReadTimeout: time.Minute, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = w.rdb.Close() })
 	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	must := func(err error) {

@@ -6,8 +6,6 @@ import (
 	"strings"
 )
 
-const maxForm = 8 << 10
-
 // loginView is what the login page shows.
 type loginView struct {
 	Next  string // where to go then
@@ -26,20 +24,12 @@ func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
 // login takes the form. Too many failures close it for an address, good tokens
 // included: a person can wait, and a page must not be a place to guess at.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	name, err := contentType(r)
-	if err == nil && name != "application/x-www-form-urlencoded" {
-		err = wrongType(w, name, "application/x-www-form-urlencoded")
-	}
+	f, err := readForm(w, r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, problem(http.StatusBadRequest, "invalid-form", "the form could not be read"))
-		return
-	}
-	next := localPath(r.PostForm.Get("next"))
+	next := localPath(f.Get("next"))
 	if s.access.open() {
 		http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // localPath let it through
 		return
@@ -48,7 +38,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	k, ok := s.access.find(strings.TrimSpace(r.PostForm.Get("token")))
+	k, ok := s.access.find(strings.TrimSpace(f.Get("token")))
 	if !ok {
 		if err := s.access.failures.note(r, s.access.now()); err != nil {
 			s.fail(w, r, err)
@@ -63,8 +53,13 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // localPath let it through
 }
 
-// logout ends the session in this browser.
+// logout ends the session, and takes its cookie from this browser.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	if c, err := r.Cookie(cookieName); err == nil {
+		if ended, ok := s.access.session(c.Value); ok {
+			s.access.endings.note(r.Context(), ended, s.access.now())
+		}
+	}
 	http.SetCookie(w, s.access.noCookie(r))
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }

@@ -139,7 +139,33 @@ func TestALargeFormIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withTokens)
 	rec := w.logIn(strings.Repeat("x", maxForm), "/")
-	if rec.Code != 400 && rec.Code != 413 {
-		t.Errorf("status %d, want it refused", rec.Code)
+	w.wantProblem(rec, 413, "too-large")
+	rec = w.do(ask{method: "POST", path: "/act/schedule/pause", body: "name=" + strings.Repeat("x", maxForm), header: map[string]string{
+		"Content-Type": "application/x-www-form-urlencoded", "Authorization": "Bearer " + writeToken,
+	}})
+	w.wantProblem(rec, 413, "too-large")
+}
+
+func TestALogoutEndsTheSessionInEveryCopyOfItsCookie(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withTokens)
+	first, second := w.logIn(readToken, "/").Result().Cookies()[0], w.logIn(readToken, "/").Result().Cookies()[0]
+	look := func(c *http.Cookie) int { return w.get("/feeds", "Cookie", c.Name+"="+c.Value).Code }
+	if look(first) != 200 || look(second) != 200 {
+		t.Fatal("a login is not let in")
+	}
+	w.wantStatus(w.do(ask{method: "POST", path: "/logout", header: pairs([]string{"Cookie", first.Name + "=" + first.Value})}), 303)
+	if got := look(first); got != 401 {
+		t.Errorf("a copy of the cookie after the log-out: status %d, want 401", got)
+	}
+	if got := look(second); got != 200 {
+		t.Errorf("another session of the same token: status %d, want 200", got)
+	}
+	keys := w.rdb.Keys(t.Context(), endedPrefix+"*").Val()
+	if len(keys) != 1 {
+		t.Fatalf("keys %v, want one", keys)
+	}
+	if ttl := w.rdb.TTL(t.Context(), keys[0]).Val(); ttl <= 0 || ttl > sessionLife {
+		t.Errorf("it is remembered for %s, want no longer than the session's life", ttl)
 	}
 }

@@ -107,8 +107,14 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(path, "/api/") {
 			w.Header().Set("Cache-Control", "private, max-age=86400")
 		}
+		r = m.prefix.back(r)
+		if r.Method == http.MethodHead { // asynqmon knows no HEAD; net/http sends no body to one
+			asked := *r
+			asked.Method = http.MethodGet
+			r = &asked
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		handler.ServeHTTP(w, m.prefix.back(r))
+		handler.ServeHTTP(w, r)
 		return
 	}
 	// Every other path is a view within the one page.

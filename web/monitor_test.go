@@ -23,6 +23,7 @@ func TestMonitorLooksForReadersAndChangesForAdmins(t *testing.T) {
 			t.Errorf("tasks %s", rec.Body)
 		}
 	}
+	w.wantStatus(w.do(ask{method: "HEAD", path: "/monitor/api/queues", header: pairs(as(readToken))}), 200)
 	for _, call := range []ask{{method: "POST", path: "/monitor/api/queues/interactive:pause"}, {method: "DELETE", path: "/monitor/api/queues/interactive/pending_tasks/one"}} {
 		for _, token := range []string{readToken, writeToken} {
 			call.header = pairs(as(token))

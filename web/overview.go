@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -59,6 +60,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	if shot.RedisErr != nil {
 		v.Away, v.Headline = true, "Redis does not answer."
 		v.Troubles = []trouble{{"bad", "Nothing can be shown until it does. This page tries again by itself."}}
+		w.Header().Set("Retry-After", strconv.FormatInt(ceilSeconds(redisRetry), 10))
 		s.show(w, r, http.StatusServiceUnavailable, "overview", v)
 		return
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -39,6 +40,11 @@ func (c *crossing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		method = http.MethodGet
 	}
 	rt, known := c.methods[method]
+	if method == http.MethodGet && !patient[rt.path] {
+		ctx, cancel := context.WithTimeout(r.Context(), c.server.pace.look)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
 	if !known {
 		rt.role = c.leastRole()
 	}

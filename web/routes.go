@@ -84,6 +84,10 @@ func routes(s *Server, metrics http.Handler) []route {
 	}
 }
 
+// patient are the routes whose answer may be long in coming: a reader waits for a
+// feed's first version, a page listens.
+var patient = map[string]bool{"/v1/feeds/{name}": true, "/events": true}
+
 func redirect(to string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, to, http.StatusPermanentRedirect)

@@ -48,9 +48,10 @@ type pace struct {
 	body   time.Duration // to send a body; of many jobs, a line
 	write  time.Duration // to take an answer; of many jobs, a line
 	idle   time.Duration // between two requests
+	look   time.Duration // to be told what is asked: what Redis has not said by then is not waited for
 }
 
-var usualPace = pace{header: 10 * time.Second, body: 30 * time.Second, write: 30 * time.Second, idle: 2 * time.Minute}
+var usualPace = pace{header: 10 * time.Second, body: 30 * time.Second, write: 30 * time.Second, idle: 2 * time.Minute, look: 8 * time.Second}
 
 // maxHeader is what net/http is told; it adds 4 KiB of its own, which makes 16.
 const maxHeader = 12 << 10
@@ -100,6 +101,7 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 		p: p, log: p.Log, access: newAccess(cfg.Tokens, newPrefix(cfg.BasePath)), prefix: newPrefix(cfg.BasePath), hosts: newHosts(cfg), pace: pc,
 		bulk: make(chan struct{}, bulkAtOnce), died: make(chan error, 1), judgePace: newJudgePace(),
 	}
+	s.access.endings = endings{p.Redis, p.Log}
 	cfg.Tokens = nil // from here on only their hashes are known
 	s.cfg = cfg
 	if cfg.TLS.set() {

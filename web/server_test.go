@@ -144,7 +144,7 @@ func TestHeadersAreBounded(t *testing.T) {
 func TestSlowClientsAreDropped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *Config, _ *Parts, p *pace) {
-		*p = pace{header: 150 * time.Millisecond, body: 150 * time.Millisecond, write: 150 * time.Millisecond, idle: 150 * time.Millisecond}
+		*p = pace{header: 150 * time.Millisecond, body: 150 * time.Millisecond, write: 150 * time.Millisecond, idle: 150 * time.Millisecond, look: time.Minute}
 	})
 	w.start()
 	for name, text := range map[string]string{

@@ -2,6 +2,7 @@ package web
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -15,15 +16,24 @@ const (
 	sessionLife = 12 * time.Hour
 )
 
-// A session is nothing but its cookie: which token, until when, and a MAC whose
-// key is made from that token's hash. So web servers with the same tokens
-// accept each other's, and a token that is taken away ends its sessions.
+// A session is its cookie: which token, until when, which of that token's
+// sessions, and a MAC whose key is made from the token's hash. So web servers with
+// the same tokens accept each other's, and a token that is taken away ends its
+// sessions. A log-out ends one alone, see endings.
 //
-//	8 bytes of the token's ID | 8 bytes of the end, Unix seconds | 32 bytes of MAC
+//	8 bytes of the token's ID | 8 bytes of the end, Unix seconds | 8 random bytes | 32 bytes of MAC
 const (
 	idSize      = 8
-	sessionSize = idSize + 8 + sha256.Size
+	saidSize    = idSize + 8 + 8
+	sessionSize = saidSize + sha256.Size
 )
+
+// session is what a cookie of ours says.
+type session struct {
+	key key
+	end time.Time
+	mac []byte
+}
 
 func (k key) derive(purpose string, data []byte) []byte {
 	m := hmac.New(sha256.New, k.hash[:])
@@ -36,24 +46,26 @@ func (k key) derive(purpose string, data []byte) []byte {
 func (k key) seal(end time.Time) string {
 	b := append(make([]byte, 0, sessionSize), k.derive("id", nil)[:idSize]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(max(end.Unix(), 0)))
+	b = b[:saidSize]
+	_, _ = rand.Read(b[idSize+8:]) // it never fails
 	b = append(b, k.derive("session", b)...)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
 // session finds the token of a cookie whose MAC is right and whose end is to come.
-func (a *access) session(value string) (key, bool) {
+func (a *access) session(value string) (session, bool) {
 	b, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil || len(b) != sessionSize {
-		return key{}, false
+		return session{}, false
 	}
-	said, mac := b[:idSize+8], b[idSize+8:]
+	said, mac := b[:saidSize], b[saidSize:]
 	end := time.Unix(int64(min(binary.BigEndian.Uint64(said[idSize:]), 1<<40)), 0)
 	for _, k := range a.keys {
 		if hmac.Equal(k.derive("id", nil)[:idSize], said[:idSize]) && hmac.Equal(k.derive("session", said), mac) {
-			return k, a.now().Before(end)
+			return session{k, end, mac}, a.now().Before(end)
 		}
 	}
-	return key{}, false
+	return session{}, false
 }
 
 func (a *access) cookie(r *http.Request, k key) *http.Cookie {

@@ -21,23 +21,25 @@ type step struct {
 
 // note is a log line to write once the step is settled.
 type note struct {
-	what  verdict
-	attrs []slog.Attr
+	what     verdict
+	instant  time.Time // of the tick that became a job; of ticks that were passed over, the last
+	lateness int64     // ms
+	misfire  bool
+	count    int64
+	reason   string
+	job      string // the one that they would have overlapped
 }
 
-func (s *step) note(what verdict, attrs ...slog.Attr) {
-	s.notes = append(s.notes, note{what, attrs})
-}
-
-func (n note) write(ctx context.Context, log *slog.Logger, p *planned) {
-	attrs := append([]slog.Attr{slog.String("schedule", p.Name), slog.String("feed", p.Feed)}, n.attrs...)
-	switch n.what {
-	case fire:
-		log.LogAttrs(ctx, slog.LevelInfo, "tick dispatched", attrs...)
-	case skip:
-		log.LogAttrs(ctx, slog.LevelInfo, "ticks skipped", attrs...)
-	case miss:
-		log.LogAttrs(ctx, slog.LevelInfo, "ticks missed", attrs...)
+func (n note) write(log *slog.Logger, p *planned) {
+	switch {
+	case n.what == fire:
+		log.Info("tick dispatched", "schedule", p.Name, "feed", p.Feed, "instant", n.instant, "lateness_ms", n.lateness, "misfire", n.misfire)
+	case n.what == miss:
+		log.Info("ticks missed", "schedule", p.Name, "feed", p.Feed, "count", n.count, "up_to", n.instant, "reason", n.reason)
+	case n.job == "":
+		log.Info("ticks skipped", "schedule", p.Name, "feed", p.Feed, "count", n.count, "up_to", n.instant, "reason", n.reason)
+	default:
+		log.Info("ticks skipped", "schedule", p.Name, "feed", p.Feed, "count", n.count, "up_to", n.instant, "reason", n.reason, "job", n.job)
 	}
 }
 
@@ -118,7 +120,7 @@ func (d *Dispatcher) work(ctx context.Context, items []*item, v view) outcome {
 	}
 	for i, s := range steps {
 		out.made = out.made || s.dispatched > 0
-		d.conclude(last, s, done[i])
+		d.conclude(s, done[i])
 	}
 	return out
 }
@@ -151,10 +153,10 @@ func (d *Dispatcher) settle(ctx context.Context, s *step, o outlook, clock func(
 			s.item.fire, s.item.look = dec.until, dec.until
 			return 0
 		case skip:
-			s.pass(dec, "paused")
+			s.pass(dec, "paused", "")
 			continue
 		case miss:
-			s.pass(dec, p.CatchUp.Policy)
+			s.pass(dec, p.CatchUp.Policy, "")
 			continue
 		}
 		tick := p.tick(dec.instant)
@@ -178,10 +180,10 @@ func (d *Dispatcher) settle(ctx context.Context, s *step, o outlook, clock func(
 					return 0
 				}
 				upTo, _ := p.before(newest)
-				s.pass(p.settle(skip, o, upTo), "overlap")
+				s.pass(p.settle(skip, o, upTo), "overlap", "")
 				continue
 			case busy:
-				s.pass(p.settle(skip, o, dec.instant), "overlap", slog.String("job", id))
+				s.pass(p.settle(skip, o, dec.instant), "overlap", id)
 				continue
 			}
 		}
@@ -208,21 +210,20 @@ func (d *Dispatcher) settle(ctx context.Context, s *step, o outlook, clock func(
 		if s.lateness > lateAfter.Milliseconds() {
 			s.late = 1
 		}
-		s.note(fire, slog.Time("instant", tick.Instant), slog.Int64("lateness_ms", s.lateness), slog.Bool("misfire", dec.misfire))
+		s.notes = append(s.notes, note{what: fire, instant: tick.Instant, lateness: s.lateness, misfire: dec.misfire})
 		return 0
 	}
 }
 
-// pass moves over ticks that make no job.
-func (s *step) pass(dec decision, reason string, more ...slog.Attr) {
+// pass moves over ticks that make no job; job is what they would have overlapped,
+// where it is known.
+func (s *step) pass(dec decision, reason, job string) {
 	if dec.verdict == skip {
 		s.skipped += dec.count
 	} else {
 		s.missed += dec.count
 	}
-	s.note(dec.verdict, append([]slog.Attr{
-		slog.Int64("count", dec.count), slog.Time("up_to", time.UnixMilli(dec.upTo).UTC()), slog.String("reason", reason),
-	}, more...)...)
+	s.notes = append(s.notes, note{what: dec.verdict, instant: time.UnixMilli(dec.upTo).UTC(), count: dec.count, reason: reason, job: job})
 	s.to = dec.upTo
 }
 
@@ -232,7 +233,7 @@ func (d *Dispatcher) fault(t Tick, err error) {
 }
 
 // conclude counts a step that was settled and aims at the next tick.
-func (d *Dispatcher) conclude(ctx context.Context, s *step, done bool) {
+func (d *Dispatcher) conclude(s *step, done bool) {
 	it := s.item
 	if !done {
 		// Another one settled it; the next claim says how far.
@@ -253,6 +254,6 @@ func (d *Dispatcher) conclude(ctx context.Context, s *step, done bool) {
 	c.late.Add(s.late)
 	c.lateness.Add(s.lateness)
 	for _, n := range s.notes {
-		n.write(ctx, d.log, it.plan)
+		n.write(d.log, it.plan)
 	}
 }

@@ -11,13 +11,16 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,7 +97,7 @@ func isLog(x ast.Expr) bool {
 	case *ast.SelectorExpr:
 		name = x.Sel.Name
 	}
-	return name == "log"
+	return strings.EqualFold(name, "log")
 }
 
 func literal(x ast.Expr) (string, bool) {
@@ -177,6 +180,22 @@ func TestEventsAreTheDocumentedOnes(t *testing.T) {
 	}
 }
 
+// documentedEvents are the rows of docs/logs.md by their events.
+func documentedEvents(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/logs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for row := range strings.Lines(string(text)) {
+		if message, keys, ok := strings.Cut(strings.TrimPrefix(row, "| "), " | "); ok {
+			all[message] = keys
+		}
+	}
+	return all
+}
+
 // A process logs JSON when it is told to, and every line of a job names the job
 // and its feed, asynq's and fx's lines go the same way.
 func TestLinesAreJSONAndNameJobAndFeed(t *testing.T) {
@@ -205,6 +224,7 @@ feeds:
 		t.Errorf("exit %d", code)
 	}
 	fx := false
+	documented := documentedEvents(t)
 	for line := range strings.Lines(serve.err.String()) {
 		var o map[string]any
 		if err := json.Unmarshal([]byte(line), &o); err != nil {
@@ -213,6 +233,16 @@ feeds:
 		}
 		if (o["job"] != nil) != (o["feed"] != nil) && o["schedule"] == nil && o["job"] != nil || wanted[fmt.Sprint(o["msg"])] && o["feed"] == nil {
 			t.Errorf("a line of a job without job and feed: %s", line)
+		}
+		if known, ok := documented[fmt.Sprint(o["msg"])]; o["level"] != "DEBUG" {
+			if !ok {
+				t.Errorf("an event that docs/logs.md does not have: %s", line)
+			}
+			for key := range o {
+				if !strings.Contains(known, "`"+key+"`") && !slices.Contains([]string{"time", "level", "msg", "job", "feed"}, key) {
+					t.Errorf("a key %q that docs/logs.md does not have: %s", key, line)
+				}
+			}
 		}
 		fx = fx || strings.Contains(fmt.Sprint(o["msg"]), "OnStart hook")
 	}
@@ -279,5 +309,61 @@ feeds:
 				t.Errorf("%s, %s: …%s", name, how, found)
 			}
 		}
+	}
+}
+
+// A role goes on working when whoever read its log is gone, and ends in good
+// order; a command whose output nobody reads ends at once, as others do.
+func TestARoleOutlivesTheReaderOfItsLog(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, demo.Options{})
+	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	p.write(`
+redis: {url: "REDIS"}
+web: {listen: "` + address + `"}
+fetch: {allow_private: true}
+feeds:
+  news: {source: syndication, url: FEED, schedule: "@every 1s"}
+`)
+	closed := func() *os.File {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		t.Cleanup(func() { w.Close() })
+		return w
+	}
+	serve := exec.Command(binary, "--config", p.config, "serve")
+	serve.Stderr = closed()
+	if err := serve.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = serve.Wait(); close(ended) }()
+	t.Cleanup(func() { _ = serve.Process.Kill(); <-ended })
+	eventually(t, 60*time.Second, func() string {
+		select {
+		case <-ended:
+			t.Fatalf("it ended by itself: %v", serve.ProcessState)
+		default:
+		}
+		resp, err := http.Get("http://" + address + "/v1/feeds/news")
+		if err != nil {
+			return err.Error()
+		}
+		defer resp.Body.Close()
+		return map[bool]string{false: resp.Status}[resp.StatusCode == http.StatusOK]
+	})
+	_ = serve.Process.Signal(syscall.SIGTERM)
+	<-ended
+	if code := serve.ProcessState.ExitCode(); code != exitDone {
+		t.Errorf("it ended with %v, want exit 0", serve.ProcessState)
+	}
+
+	list := exec.Command(binary, "--config", p.config, "feeds", "list")
+	list.Stdout = closed()
+	if err := list.Run(); err == nil {
+		t.Error("a command whose output nobody reads says that all went well")
 	}
 }

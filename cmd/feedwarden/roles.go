@@ -20,8 +20,8 @@ func (schedulerCmd) Run(e *env) error { return e.runRoles(roles{scheduler: true}
 func (webCmd) Run(e *env) error       { return e.runRoles(roles{web: true}) }
 
 func (e *env) runRoles(r roles) error {
-	// Who reads our standard output may go away. Go would end the process with
-	// the next line of a sink to it, and with it every other feed and sink.
+	// Who reads our log or our standard output may go away. Go would end the
+	// process with the next line to it, and with it every job, reader and sink.
 	signal.Ignore(syscall.SIGPIPE)
 	w := newWatch(e.configFile())
 	defer w.close()

@@ -141,6 +141,9 @@ func (s *Server) readFeedPage(r *http.Request, version int64, at int) (feedPageV
 	return v, nil
 }
 
+// titleShown bounds what a page shows of a title, in bytes: it is a stranger's.
+const titleShown = 400
+
 // itemRow is an item on a page.
 type itemRow struct {
 	Rank       int
@@ -156,7 +159,7 @@ type itemRow struct {
 type fieldRow struct{ Name, Value string }
 
 func newItemRow(it source.Item, now time.Time) itemRow {
-	row := itemRow{Rank: it.Rank, Title: strings.TrimSpace(it.Title), Published: relative(it.Published, now, ""), FirstSeen: relative(&it.FirstSeen, now, "unknown")}
+	row := itemRow{Rank: it.Rank, Title: cutText(strings.TrimSpace(it.Title), titleShown), Published: relative(it.Published, now, ""), FirstSeen: relative(&it.FirstSeen, now, "unknown")}
 	if row.Title == "" {
 		row.Title = it.ID
 	}

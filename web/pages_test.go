@@ -60,7 +60,7 @@ func TestPagesShowWhatThereIs(t *testing.T) {
 			`href="/monitor/"`, `href="/metrics"`, `href="/audit"`, `<noscript><meta http-equiv="refresh"`, "v1.2.3",
 		},
 		"/feeds":          {"fetch: &lt;timeout&gt; &amp; more", "4 min of 20 min", "failing (1)", "stale (1)"},
-		"/quotas":         {"20 left, 20 of them for interactive jobs", "1, 30 units", `href="/quotas/youtube"`},
+		"/quotas":         {"20 left, 20 of them for interactive jobs", "1, for 30 units", `href="/quotas/youtube"`},
 		"/quotas/youtube": {"&lt;waiter&gt;", "280 used", "other charges <b>280</b>", "As a table", "Close it", "scheduled"},
 		"/pools":          {"least-used", "3 of 3 eligible", `href="/pools/public"`},
 		"/pools/public":   {"proxy-b.example.org", "Share of picks", "Picks of 3 endpoints of pool public", "Handicap", "Quarantine"},
@@ -323,13 +323,54 @@ func TestWhatAJobBrought(t *testing.T) {
 	t.Parallel()
 	for result, want := range map[string]string{
 		"": "", "null": "", "{}": "", "[1]": "",
-		`{"what":"not modified","version":13,"items":0,"units":1,"via":["direct"]}`: "not modified: version 13, 1 unit, through direct",
+		`{"what":"not modified","version":13,"items":0,"units":1,"via":["direct"]}`: "not modified: version 13, 1 unit, directly",
 		`{"what":"new version","version":2,"items":1}`:                              "new version: version 2, 1 item",
 		`"expired: nobody wants it any more"`:                                       "expired: nobody wants it any more",
 	} {
 		if got := newJobRow(jobs.Job{State: jobs.Done, Result: json.RawMessage(result)}, time.Now()).Why; got != want {
 			t.Errorf("result %s: %q, want %q", result, got, want)
 		}
+	}
+}
+
+func TestAJobThatSleepsNoMoreDoesNotSayThatItWaits(t *testing.T) {
+	t.Parallel()
+	for before, want := range map[string]string{
+		"": "by hand",
+		"snoozed until 2026-11-30T13:56:40Z: quota youtube: 30 of 30 used in 24s": "by hand, while it waited: quota youtube: 30 of 30 used in 24s",
+		"attempt 1 of 5: source: status 500":                                      "by hand, after: attempt 1 of 5: source: status 500",
+	} {
+		if got := newJobRow(jobs.Job{State: jobs.Cancelled, LastError: before}, time.Now()).Why; got != want {
+			t.Errorf("%q: %q, want %q", before, got, want)
+		}
+	}
+	later := time.Now().Add(3 * time.Second)
+	if got := newJobRow(jobs.Job{State: jobs.Done, EndedAt: &later}, time.Now()).When.Text; got != "now" {
+		t.Errorf("a job that has ended by a clock that is ahead: %q, want now", got)
+	}
+	for _, awake := range []jobs.State{jobs.Running, jobs.Pending} {
+		if got := newJobRow(jobs.Job{State: awake, LastError: "snoozed until 2026-11-30T13:56:40Z: quota youtube"}, time.Now()).Why; got != "" {
+			t.Errorf("a job that is %s says %q", awake, got)
+		}
+	}
+}
+
+// A feed's owner can write titles of any length and direction: they fill no page,
+// and turn no text but their own.
+func TestTitlesOfStrangersStayInTheirPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	long := strings.Repeat("W", 9000)
+	w.put("news", 2*time.Minute, nil, item("x", "X"))
+	w.put("news", time.Minute, nil, item("x", "X"), item("a", long), item("b", "\u202eevil"))
+	rec := w.get("/feeds/news", "Accept", "text/html")
+	w.wantStatus(rec, 200)
+	body := rec.Body.String()
+	if strings.Contains(body, strings.Repeat("W", titleShown+1)) || !strings.Contains(body, strings.Repeat("W", 100)) {
+		t.Error("a long title stands there whole, or not at all")
+	}
+	if n := strings.Count(body, "\u202eevil"); n < 2 || strings.Count(body, "<bdi>\u202eevil</bdi>") != n {
+		t.Errorf("a title that turns its text stands %d times, not each of them on its own", n)
 	}
 }
 

@@ -98,7 +98,7 @@ func newQuotaCard(p part[Quota], now time.Time) quotaCard {
 	c.Grants, c.Refusals = grouped(q.Grants), grouped(q.Refusals)
 	c.Line = "nobody"
 	if q.Line.Waiting > 0 {
-		c.Line = fmt.Sprintf("%s, %s units", grouped(q.Line.Waiting), grouped(q.Line.Units))
+		c.Line = grouped(q.Line.Waiting) + ", for " + counted(int(q.Line.Units), "unit")
 		c.Longest = span((time.Duration(q.Line.LongestWaitMS) * time.Millisecond).Round(time.Second))
 	}
 	for _, w := range q.Windows {
@@ -248,10 +248,22 @@ type jobRow struct {
 
 func newJobRow(j jobs.Job, now time.Time) jobRow {
 	row := jobRow{Job: j, Link: jobLink(j.ID), FeedLink: feedLink(j.Feed), Monitor: monitorRoot + "/queues/" + escape(j.Queue) + "/tasks/" + escape(j.ID), Why: j.LastError}
-	if j.State == jobs.Snoozed {
+	slept := strings.HasPrefix(j.LastError, "snoozed until ")
+	switch {
+	case j.State == jobs.Snoozed:
 		row.Why = waitWords(j.LastError)
+	case j.State == jobs.Cancelled && slept: // what it had met before is no reason
+		row.Why = "by hand, while it waited: " + waitWords(j.LastError)
+	case j.State == jobs.Cancelled && j.LastError != "":
+		row.Why = "by hand, after: " + j.LastError
+	case j.State == jobs.Cancelled:
+		row.Why = "by hand"
+	case slept: // and is awake
+		row.Why = ""
 	}
 	switch {
+	case j.EndedAt != nil && j.EndedAt.After(now): // by another clock, or while the page was made
+		row.When = relative(j.EndedAt, *j.EndedAt, "")
 	case j.EndedAt != nil:
 		row.When = relative(j.EndedAt, now, "")
 	case j.NextAt != nil:
@@ -291,8 +303,12 @@ func resultWords(b json.RawMessage) (string, bool) {
 	if r.Units > 0 {
 		text += ", " + counted(int(r.Units), "unit")
 	}
-	if len(r.Via) > 0 {
-		text += ", through " + list(slices.Compact(slices.Sorted(slices.Values(r.Via))), 2)
+	via := slices.Compact(slices.Sorted(slices.Values(r.Via)))
+	switch {
+	case len(via) == 1 && via[0] == "direct":
+		text += ", directly"
+	case len(via) > 0:
+		text += ", through " + list(via, 2)
 	}
 	return text, true
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +56,16 @@ func script(t *testing.T, url, token, name string, args ...string) (out, errOut 
 		t.Fatalf("%s %v: %v", name, args, err)
 	}
 	return o.String(), e.String(), cmd.ProcessState.ExitCode()
+}
+
+// startScript starts one of examples/scripts, and does not wait for its end.
+func startScript(t *testing.T, url, name string, args ...string) *process {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("../../examples/scripts", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startEnv(t, append(os.Environ(), "FEEDWARDEN_URL="+url, "FEEDWARDEN_TOKEN="+scriptsToken, "FEEDWARDEN_PATIENCE=20"), path, args...)
 }
 
 func asked(t *testing.T, url, path string) (body string) {
@@ -129,6 +140,26 @@ func TestScriptsEnqueueWaitReadAndShareAQuota(t *testing.T) {
 			}
 			if q := asked(t, url, "/v1/quotas/"+late); !strings.Contains(q, `"waiting":0`) {
 				t.Errorf("it left its place in the line: %s", q)
+			}
+			// Stopped while it waits, it leaves the line.
+			for _, stop := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+				if _, errOut, code := p.run("", "quota", "block", soon, "--for", "15s"); code != 0 {
+					t.Fatal(errOut)
+				}
+				waits := startScript(t, url, share, soon, "1", "echo", "did it")
+				eventually(t, 30*time.Second, func() string {
+					if q := asked(t, url, "/v1/quotas/"+soon); !strings.Contains(q, `"waiting":1`) {
+						return "nobody is in the line: " + q
+					}
+					return ""
+				})
+				_ = waits.cmd.Process.Signal(stop)
+				if code := waits.wait(30 * time.Second); code != 130 || strings.Contains(waits.out.String(), "did it") {
+					t.Errorf("stopped by %s: exit %d, output %q, standard error %q; want 130", stop, code, waits.out.String(), waits.err.String())
+				}
+				if q := asked(t, url, "/v1/quotas/"+soon); !strings.Contains(q, `"waiting":0`) {
+					t.Errorf("stopped by %s, it kept its place in the line: %s", stop, q)
+				}
 			}
 			out, errOut, code = script(t, url, scriptsToken, share, "nosuch", "1", "true")
 			want("an unknown quota", out, errOut, code, 1, "", "unknown-quota")

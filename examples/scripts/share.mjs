@@ -24,17 +24,15 @@ async function good(answer) {
   return answer.json();
 }
 
-// Resolves when the units are ours. The same id again is never counted twice.
+// Resolves when the units are ours. The same id again is never counted twice. Whoever
+// gives up before that leaves the line by refund().
 async function charge(quota, cost, id, patience) {
   for (;;) {
     const answer = await ask(quota, "charge", { id, cost });
     const seconds = Number(answer.headers.get("Retry-After"));
     if (![429, 503].includes(answer.status) || !seconds) return good(answer);
     await answer.text();
-    if (seconds > patience) {
-      await refund(quota, id); // out of the line
-      throw new Refused(`${quota}: refused for another ${seconds} s`);
-    }
+    if (seconds > patience) throw new Refused(`${quota}: refused for another ${seconds} s`);
     console.error(`${quota}: ${seconds} s until it is our turn`);
     patience -= seconds;
     await new Promise((wake) => setTimeout(wake, seconds * 1000));
@@ -51,11 +49,18 @@ async function main([quota, cost, command, ...args]) {
     return 2;
   }
   const id = `script-${randomUUID()}`;
-  await charge(quota, Number(cost), id, Number(process.env.FEEDWARDEN_PATIENCE ?? 600));
-  const { status, error } = spawnSync(command, args, { stdio: "inherit" });
-  if (error) console.error(error.message);
-  if (status !== 0) await refund(quota, id);
-  return status ?? 1;
+  for (const signal of ["SIGINT", "SIGTERM"])
+    process.once(signal, () => refund(quota, id).finally(() => process.exit(130)));
+  let code = 1;
+  try {
+    await charge(quota, Number(cost), id, Number(process.env.FEEDWARDEN_PATIENCE ?? 600));
+    const { status, error } = spawnSync(command, args, { stdio: "inherit" });
+    if (error) console.error(error.message);
+    code = status ?? 1;
+  } finally {
+    if (code !== 0) await refund(quota, id); // out of the line, too
+  }
+  return code;
 }
 
 try {

@@ -10,6 +10,7 @@ request is taken not to have counted. Its exit code is handed on.
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -35,7 +36,8 @@ def call(quota, action, body):
 
 
 def charge(quota, cost, id, patience):
-    """Returns when the units are ours. The same id again is never counted twice."""
+    """Returns when the units are ours. The same id again is never counted twice.
+    Whoever gives up before that leaves the line by refund()."""
     while True:
         try:
             return call(quota, "charge", {"id": id, "cost": cost})
@@ -44,7 +46,6 @@ def charge(quota, cost, id, patience):
                 raise
             seconds = int(error.headers["Retry-After"])
         if seconds > patience:
-            refund(quota, id)  # out of the line
             raise Refused(f"{quota}: refused for another {seconds} s")
         print(f"{quota}: {seconds} s until it is our turn", file=sys.stderr)
         patience -= seconds
@@ -57,11 +58,14 @@ def refund(quota, id):
 
 def main(quota, cost, *command):
     id = f"script-{uuid.uuid4()}"
-    charge(quota, int(cost), id, float(os.environ.get("FEEDWARDEN_PATIENCE", 600)))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = 1
     try:
+        charge(quota, int(cost), id, float(os.environ.get("FEEDWARDEN_PATIENCE", 600)))
         code = subprocess.run(command).returncode
-    finally:
+    except KeyboardInterrupt:
+        code = 130
+    finally:  # nor does who was stopped in the line keep a place there
         if code != 0:
             refund(quota, id)
     return code

@@ -20,7 +20,8 @@ call() { # ACTION BODY; the answer's body, then its status on a line of its own
   curl "$@"
 }
 refund() { call refund "{\"id\":\"$id\"}" >/dev/null || echo "could not give $cost units back under $id" >&2; }
-trap 'refund; exit 130' INT TERM
+sleeper=
+trap 'kill $sleeper 2>/dev/null; refund; exit 130' INT TERM
 
 while :; do
   answer=$(call charge "{\"id\":\"$id\",\"cost\":$cost}") || exit 1 # curl has said why
@@ -39,7 +40,8 @@ while :; do
   echo "$quota: $seconds s until it is our turn" >&2
   patience=$((patience - seconds))
   sleep "$seconds" &
-  wait $! # a signal does not have to wait for it
+  sleeper=$!
+  wait "$sleeper" # a signal does not have to wait for it
 done
 "$@" && exit 0
 code=$?

@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/hibiken/asynq"
@@ -30,6 +32,7 @@ type monitor struct {
 	looks, changes *asynqmon.HTTPHandler
 	lookPage       monitorPage
 	changePage     monitorPage
+	look           time.Duration // asynqmon knows no context: how long one who looks waits for it
 
 	once sync.Once
 	err  error
@@ -41,11 +44,11 @@ type monitorPage struct {
 	policy string
 }
 
-func newMonitor(opt asynq.RedisConnOpt, p prefix) (*monitor, error) {
+func newMonitor(opt asynq.RedisConnOpt, p prefix, look time.Duration) (*monitor, error) {
 	if opt == nil {
 		return nil, errors.New("web: asynqmon needs a connection to Redis")
 	}
-	m := &monitor{prefix: p}
+	m := &monitor{prefix: p, look: look}
 	root := string(p) + monitorRoot
 	for _, f := range []struct {
 		readOnly bool
@@ -114,6 +117,10 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			r = &asked
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if r.Method == http.MethodGet && strings.HasPrefix(path, "/api/") {
+			http.TimeoutHandler(handler, m.look, "Redis does not answer\n").ServeHTTP(inTime{w}, r)
+			return
+		}
 		handler.ServeHTTP(w, r)
 		return
 	}
@@ -121,6 +128,17 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write(page.html)
+}
+
+// inTime says of an answer that did not come in time when to ask again.
+type inTime struct{ http.ResponseWriter }
+
+func (i inTime) WriteHeader(status int) {
+	if status == http.StatusServiceUnavailable {
+		i.Header().Set("Retry-After", strconv.FormatInt(ceilSeconds(redisRetry), 10))
+		i.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	}
+	i.ResponseWriter.WriteHeader(status)
 }
 
 // isAsset says that a path is a file of asynqmon's, by its ending: views have none.

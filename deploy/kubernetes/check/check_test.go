@@ -85,6 +85,9 @@ func deployment(t *testing.T, name string, d *appsv1.Deployment) {
 		if c.ReadinessProbe == nil || c.Resources.Requests.Memory().IsZero() || c.SecurityContext == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
 			t.Errorf("%s: container %s has no readiness probe, no request of memory, or may write to its image", name, c.Name)
 		}
+		if len(c.Ports) > 0 {
+			served(t, name, c)
+		}
 		for _, m := range c.VolumeMounts {
 			if !volumes[m.Name] {
 				t.Errorf("%s: no volume %s", name, m.Name)
@@ -96,5 +99,19 @@ func deployment(t *testing.T, name string, d *appsv1.Deployment) {
 	}
 	if *d.Spec.Replicas < 2 || strings.Contains(pod.Containers[0].Image, "/") {
 		t.Errorf("%s: %d replicas of %s", name, *d.Spec.Replicas, pod.Containers[0].Image)
+	}
+}
+
+// served checks a container that is called: its probes ask where it listens, and
+// it serves on for a moment when it is to end.
+func served(t *testing.T, name string, c corev1.Container) {
+	t.Helper()
+	for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.StrVal != c.Ports[0].Name {
+			t.Errorf("%s: no probe asks %s at port %s", name, path, c.Ports[0].Name)
+		}
+	}
+	if l := c.Lifecycle; l == nil || l.PreStop == nil || l.PreStop.Sleep == nil || l.PreStop.Sleep.Seconds <= 0 {
+		t.Errorf("%s: it ends while it is still called", name)
 	}
 }

@@ -78,16 +78,23 @@ func readObject(w http.ResponseWriter, r *http.Request, v any) error {
 	return decodeObject(b, v)
 }
 
-// readOptional is readObject where no body at all is right too.
+// readOptional is readObject where no body at all is right too, whatever its type:
+// many clients name one for each of their requests.
 func readOptional(w http.ResponseWriter, r *http.Request, v any) error {
-	if r.Header.Get("Content-Type") == "" {
-		b, err := readAll(w, r)
-		if err == nil && len(bytes.TrimSpace(b)) > 0 {
-			err = wrongType(w, "", jsonType)
-		}
+	name, err := contentType(r)
+	if err != nil {
 		return err
 	}
-	return readObject(w, r, v)
+	b, err := readAll(w, r)
+	switch {
+	case err != nil:
+		return err
+	case len(bytes.TrimSpace(b)) == 0:
+		return nil
+	case name != jsonType:
+		return wrongType(w, name, jsonType)
+	}
+	return decodeObject(b, v)
 }
 
 func decodeObject(b []byte, v any) error {

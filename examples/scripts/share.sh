@@ -21,7 +21,7 @@ call() { # ACTION BODY; the answer's body, then its status on a line of its own
 }
 refund() { call refund "{\"id\":\"$id\"}" >/dev/null || echo "could not give $cost units back under $id" >&2; }
 sleeper=
-trap 'kill $sleeper 2>/dev/null; refund; exit 130' INT TERM
+trap '[ -z "$sleeper" ] || kill "$sleeper" 2>/dev/null || :; refund; exit 130' INT TERM
 
 while :; do
   answer=$(call charge "{\"id\":\"$id\",\"cost\":$cost}") || exit 1 # curl has said why

@@ -285,7 +285,7 @@ func TestWordsOnPages(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	for d, want := range map[time.Duration]string{0: "now", 42 * time.Second: "in 42 min", -3 * time.Hour: "3 h ago"} {
+	for d, want := range map[time.Duration]string{0: "now", 42 * time.Second: "in 42 s", -3 * time.Hour: "3 h ago"} {
 		at := now.Add(d)
 		if got := relative(&at, now, "none").Text; got != want {
 			t.Errorf("relative(%v) = %q, want %q", d, got, want)

@@ -36,14 +36,14 @@ demo:
 build:
 	$(GO) build -trimpath -ldflags "-X main.release=$$(git describe --tags --always --dirty 2>/dev/null)" -o feedwarden ./cmd/feedwarden
 
-# Longer searches: fuzzers and models, some minutes each.
+# Longer searches by fuzzers and models: an hour on two cores.
 FUZZTIME ?= 30s
 fuzz:
 	./.ci/fuzz $(FUZZTIME)
 
 soak:
-	SOAK=1 RAPID_CHECKS=2000 $(GO) test -race -timeout 60m ./...
-	$(MAKE) fuzz FUZZTIME=2m
+	SOAK=1 RAPID_CHECKS=1000 $(GO) test -race -timeout 60m ./...
+	$(MAKE) fuzz FUZZTIME=1m
 
 clean:
 	rm -f feedwarden

@@ -45,6 +45,10 @@ func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
 
 func (l *Limiter) chargeAll(ctx context.Context, requests []Request, answers []Answer) {
 	for parts := l.parts(requests, answers); len(parts) > 0; {
+		if len(parts) == 1 {
+			l.ask(ctx, parts, answers)
+			return
+		}
 		var round, rest []*part
 		asked := map[string]bool{}
 		for _, p := range parts {
@@ -109,7 +113,10 @@ func (p *part) read(answers []Answer) {
 // parts sorts the requests by quota. Those that need no Redis are answered.
 func (l *Limiter) parts(requests []Request, answers []Answer) []*part {
 	var parts []*part
-	open := map[string]*part{}
+	var open map[string]*part // where there are several requests
+	if len(requests) > 1 {
+		open = map[string]*part{}
+	}
 	for i, r := range requests {
 		b, err := l.find(r.Quota)
 		if err == nil {
@@ -122,7 +129,9 @@ func (l *Limiter) parts(requests []Request, answers []Answer) []*part {
 		p := open[r.Quota]
 		if p == nil || len(p.index) == batch {
 			p = &part{bound: b}
-			open[r.Quota] = p
+			if open != nil {
+				open[r.Quota] = p
+			}
 			parts = append(parts, p)
 		}
 		p.requests, p.index = append(p.requests, r), append(p.index, i)

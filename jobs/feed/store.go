@@ -191,7 +191,7 @@ func (s *Store) items(ctx context.Context, h Head) (items []source.Item, err err
 		return nil, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &items)
+		items, err = source.ReadItems(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("feed: items of %q version %d: %w", h.Key, h.Version, err)
@@ -301,7 +301,8 @@ func decode(key string, n int64, vals []any) (Version, error) {
 		return Version{}, fmt.Errorf("feed: meta of %q version %d: %w", key, n, err)
 	}
 	v.Version = n
-	if err := json.Unmarshal([]byte(text(1)), &v.Items); err != nil {
+	var err error
+	if v.Items, err = source.ReadItems([]byte(text(1))); err != nil {
 		return Version{}, fmt.Errorf("feed: items of %q version %d: %w", key, n, err)
 	}
 	v.Raw = []byte(text(2))

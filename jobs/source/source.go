@@ -34,16 +34,34 @@ type Item struct {
 	Fields map[string]any `json:"fields"`
 }
 
+// stored is an item without a reader of its own.
+type stored Item
+
 // UnmarshalJSON reads a stored item: its whole numbers are as exact as they came.
 func (it *Item) UnmarshalJSON(b []byte) error {
-	type plain Item
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	if err := d.Decode((*plain)(it)); err != nil {
+	if err := d.Decode((*stored)(it)); err != nil {
 		return err
 	}
 	exact(it.Fields)
 	return nil
+}
+
+// ReadItems reads stored items as json.Unmarshal would, in one pass over them all.
+func ReadItems(b []byte) ([]Item, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var all []stored
+	if err := d.Decode(&all); err != nil {
+		return nil, err
+	}
+	items := make([]Item, len(all))
+	for i, it := range all {
+		exact(it.Fields)
+		items[i] = Item(it)
+	}
+	return items, nil
 }
 
 // Config says what to ask and how to read. Which fields a kind takes is said

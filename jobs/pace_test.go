@@ -195,15 +195,16 @@ func TestFourThousandJobsOnAThousandPerTenSeconds(t *testing.T) {
 	median, mean := float64(times[jobs/2]), float64(sum)/jobs
 	least := (jobs/limit - 1) * per
 	took := ended.Sub(begun)
-	back, far := disorder(all)
-	t.Logf("runs a job: median %.1f, mean %.2f, most %d; last grant after %s, least possible %s; %d overtaken, by %d places at most",
-		median, mean, times[jobs-1], took, least, back, far)
+	back, far, held := disorder(all)
+	t.Logf("runs a job: median %.1f, mean %.2f, most %d; last grant after %s, least possible %s; %d overtaken, by %d places and %s at most",
+		median, mean, times[jobs-1], took, least, back, far, held)
 	if median > 2.1 || mean > 2.5 {
 		t.Errorf("runs a job: median %.1f, mean %.2f; want at most 2.1 and 2.5", median, mean)
 	}
-	// Those that run at the same time, or stand at the queue's head, can overtake each other.
-	if most := 2*w.cfg.Concurrency + wakeHead; paced && far > most {
-		t.Errorf("one was overtaken by %d that asked after it, want at most %d", far, most)
+	// Those that run at the same time can overtake each other; and one that comes a moment before its units are
+	// free sleeps once more, a tenth of a second, in which hundreds pass.
+	if paced && held > per/20 {
+		t.Errorf("one that asked first was granted %s later than in its turn, want at most %s", held, per/20)
 	}
 	if took < least || paced && took > least*11/10 {
 		t.Errorf("took %s, want from %s to a tenth more", took, least)
@@ -248,9 +249,9 @@ func TestHeavyJobsWaitNoLongerThanTheirPlaceSaysWhateverComes(t *testing.T) {
 	}
 }
 
-// disorder counts the charges that one which asked later was granted before,
-// and the places by which the worst of them fell back.
-func disorder(all []asked) (count, far int) {
+// disorder counts the charges that one which asked later was granted before, and
+// how far the worst of them fell back: in places, and in time behind its turn.
+func disorder(all []asked) (count, far int, held time.Duration) {
 	granted := slices.Clone(all)
 	slices.SortFunc(granted, func(x, y asked) int { return x.granted.Compare(y.granted) })
 	place := map[string]int{}
@@ -260,9 +261,10 @@ func disorder(all []asked) (count, far int) {
 	for i, a := range all {
 		if d := place[a.id] - i; d > 0 {
 			count, far = count+1, max(far, d)
+			held = max(held, a.granted.Sub(granted[i].granted))
 		}
 	}
-	return count, far
+	return count, far, held
 }
 
 func TestFiveHundredJobsOnFiftyPerSecond(t *testing.T) {
@@ -283,8 +285,8 @@ func TestFiveHundredJobsOnFiftyPerSecond(t *testing.T) {
 		}
 	}
 	ideal, took := (jobs/limit-1)*per, ended.Sub(begun)
-	back, far := disorder(all)
-	t.Logf("%s, ideally %s: %.0f %%; %.2f runs a job; %d overtaken, by %d places at most", took, ideal, 100*ideal.Seconds()/took.Seconds(), float64(sum)/jobs, back, far)
+	back, far, held := disorder(all)
+	t.Logf("%s, ideally %s: %.0f %%; %.2f runs a job; %d overtaken, by %d places and %s at most", took, ideal, 100*ideal.Seconds()/took.Seconds(), float64(sum)/jobs, back, far, held)
 	if took < ideal || paced && took > ideal*10/8 {
 		t.Errorf("took %s, want 80 %% of the ideal pace: from %s to %s", took, ideal, ideal*10/8)
 	}

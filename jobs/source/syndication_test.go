@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -223,21 +222,6 @@ func manyNamespaces(n int) string {
 }
 
 // Bodies that are made to be slow must not be: a reader has no deadline.
-// spent is the processor's time that f takes, whatever else the machine does.
-func spent(t *testing.T, f func()) time.Duration {
-	t.Helper()
-	now := func() time.Duration {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	before := now()
-	f()
-	return now() - before
-}
-
 // TestSlowFeedsAreNotSlow holds the time that a large one takes against an eighth of it.
 func TestSlowFeedsAreNotSlow(t *testing.T) {
 	const size, least = 128 << 10, 5 * time.Millisecond

@@ -78,6 +78,7 @@ func insideOut(rest string) bool {
 		return false
 	}
 	behind, _, _ := strings.Cut(rest[i+1:], ":")
+	behind = strings.TrimRight(behind, ".") // a name's end, which says nothing
 	return !strings.ContainsAny(behind, ".[") && !strings.EqualFold(behind, "localhost")
 }
 

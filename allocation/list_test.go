@@ -54,6 +54,7 @@ func TestParseList(t *testing.T) {
 		{"user first when told", "1.2.3.4:80:5.6.7.8:90", userFirst, []string{"1 http://1.2.3.4@5.6.7.8:90 80"}},
 		{"user first, colons in the password", "u:a:b:c:5.6.7.8:90", userFirst, []string{"1 http://u@5.6.7.8:90 a:b:c"}},
 		{"user first when told, in a line that is not", "1.2.3.4:80:user:1234", userFirst, []string{"1 !host and port stand in front of user and password"}},
+		{"the same with a dot behind", "1.2.3.4:80:user.:1234", userFirst, []string{"1 !host and port stand in front of user and password"}},
 		{"user first, IPv6", "u:p:[2001:db8::1]:90", userFirst, []string{"1 http://u@[2001:db8::1]:90 p"}},
 		{"user first, plain lines are read too", "5.6.7.8:90\nhttp://u:p@h.example", userFirst, []string{"1 http://5.6.7.8:90", "2 http://u@h.example:80 p"}},
 		{"at sign and colon form both hold", "1.2.3.4:80:user:p@ss.example:99", allocation.ListOptions{}, []string{"1 !can be read as user:password@host:port"}},

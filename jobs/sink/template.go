@@ -67,8 +67,11 @@ func (d Delivery) names(text string) (plain, dated string) {
 // way out.
 func segment(name string) string {
 	s := url.PathEscape(name)
-	if strings.HasPrefix(s, ".") {
-		s = "%2E" + s[1:]
+	switch {
+	case s == "":
+		return "%" // which no other name becomes
+	case s[0] == '.':
+		return "%2E" + s[1:]
 	}
 	return s
 }

@@ -174,7 +174,7 @@ func TestEveryTickOnceWhateverDies(t *testing.T) {
 		}
 	}
 	end := time.Now().Truncate(time.Second)
-	eventuallyWithin(t, 30*time.Second, "all is settled up to the end", func() bool {
+	eventuallyWithin(t, 2*time.Minute, "all is settled up to the end", func() bool {
 		for _, e := range everySecond() {
 			if settled(t, rdb, e) < end.UnixMilli() {
 				return false

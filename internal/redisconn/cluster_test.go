@@ -49,7 +49,7 @@ func TestCluster(t *testing.T) {
 	}
 	clusterGuard(t, nodes)
 	nodes.Nodes[2].Kill()
-	eventually(t, 15*time.Second, "a Cluster with a hole is refused", func() bool {
+	eventually(t, 60*time.Second, "a Cluster with a hole is refused", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		again, err := Open(ctx, Config{URL: "redis+cluster://:hunter2@" + nodes.Addrs()[0], LoadWait: time.Millisecond})

@@ -73,7 +73,7 @@ func TestSentinel(t *testing.T) {
 // awaitOther writes until it succeeds on a primary with another run ID.
 func awaitOther(t *testing.T, c *Conn, old string) (info Info) {
 	t.Helper()
-	eventually(t, 20*time.Second, "another primary takes writes", func() bool {
+	eventually(t, 60*time.Second, "another primary takes writes", func() bool {
 		if writeAllWays(c.Client()) != nil {
 			return false
 		}

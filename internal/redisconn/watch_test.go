@@ -59,7 +59,7 @@ func marked1(t *testing.T, c *Conn) {
 
 func wantRefused(t *testing.T, c *Conn, kind error) {
 	t.Helper()
-	eventually(t, 20*time.Second, "writes are refused", func() bool { return c.Refusal() != nil })
+	eventually(t, 60*time.Second, "writes are refused", func() bool { return c.Refusal() != nil })
 	if err := c.Client().Set(t.Context(), "more", 1, 0).Err(); !errors.Is(err, kind) {
 		t.Errorf("a write gets %v, want %v", err, kind)
 	}
@@ -73,7 +73,7 @@ func wantRefused(t *testing.T, c *Conn, kind error) {
 
 func wantWritten(t *testing.T, c *Conn) {
 	t.Helper()
-	eventually(t, 20*time.Second, "writes pass again", func() bool {
+	eventually(t, 60*time.Second, "writes pass again", func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		return c.Refusal() == nil && c.Client().Set(ctx, "more", 1, 0).Err() == nil
@@ -231,7 +231,7 @@ func TestACleanFailoverPassesUnhindered(t *testing.T) {
 	c := mustOpen(t, Config{URL: "redis+sentinel://" + strings.Join(set.Addrs(), ",") + "/" + set.Name, Guard: GuardAlways, Logger: log.logger()})
 	marked1(t, c)
 	set.Primary.Kill()
-	eventually(t, 20*time.Second, "the change is seen", func() bool { return c.Identity().Changes == 1 })
+	eventually(t, 60*time.Second, "the change is seen", func() bool { return c.Identity().Changes == 1 })
 	wantWritten(t, c)
 	steady(t, []redis.UniversalClient{c.Client()})
 	if log.has("nothing is written") {

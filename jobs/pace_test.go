@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -175,6 +176,11 @@ func TestFourThousandJobsOnAThousandPerTenSeconds(t *testing.T) {
 
 	all := b.entries()
 	if len(all) != jobs {
+		for _, a := range all {
+			if !strings.HasSuffix(a.id, "/1") {
+				t.Logf("%+v", a)
+			}
+		}
 		t.Fatalf("%d charges asked for by %d jobs", len(all), jobs)
 	}
 	var times []int

@@ -41,14 +41,16 @@ func dialFor(d *net.Dialer, open *atomic.Int64) func(ctx context.Context, networ
 		}
 		open.Add(1)
 		oc := &ownedConn{Conn: c, close: sync.OnceValue(func() error { open.Add(-1); return c.Close() })}
-		oc.release = context.AfterFunc(owner, func() { _ = oc.close() })
+		oc.release = sync.OnceValue(context.AfterFunc(owner, func() { _ = oc.close() }))
 		return oc, nil
 	}
 }
 
 type ownedConn struct {
 	net.Conn
-	close   func() error
+	close func() error
+	// release takes the connection from the one it was dialled for, and says
+	// whether that was in time: each call what the first one said.
 	release func() bool
 }
 
@@ -95,9 +97,10 @@ func (p *progress) trace() *httptrace.ClientTrace {
 				}
 				c = t.NetConn()
 			}
-			if oc, ok := c.(*ownedConn); ok && !oc.release() && !info.Reused {
-				// Its owner ended just now. Closed here and at once, so that
-				// nothing can have left through it.
+			if oc, ok := c.(*ownedConn); ok && !oc.release() {
+				// Its owner ended just now, be it that it was never used or that
+				// it lay idle. Closed here and at once, so that nothing can have
+				// left through it.
 				_ = oc.close()
 				p.lost.Store(true)
 			}

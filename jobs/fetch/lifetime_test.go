@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"runtime"
@@ -242,6 +243,37 @@ func TestConnectionChangesHands(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A connection that nobody used lies idle while the one it was dialled for is
+// served by another; to net/http it is a kept one. Who takes it as its owner ends
+// goes out anew.
+func TestConnectionTakenAsItsOwnerEnds(t *testing.T) {
+	s := serve(t, say("ok"))
+	for _, reused := range []bool{false, true} {
+		for _, taken := range []bool{false, true} {
+			var count atomic.Int64
+			owner, end := context.WithCancel(t.Context())
+			conn, err := dialFor(&net.Dialer{}, &count)(withOwner(owner), "tcp", s.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if taken {
+				(&progress{}).trace().GotConn(httptrace.GotConnInfo{Conn: conn})
+			}
+			end()
+			p := &progress{}
+			p.trace().GotConn(httptrace.GotConnInfo{Conn: conn, Reused: reused})
+			p.trace().WroteHeaders() // into a buffer
+			if p.lost.Load() == taken || p.again() == taken {
+				t.Errorf("reused %v, taken over before %v: lost %v, goes out anew %v", reused, taken, p.lost.Load(), p.again())
+			}
+			if n := count.Load(); n == 0 == taken {
+				t.Errorf("reused %v, taken over before %v: %d connections are open", reused, taken, n)
+			}
+			_ = conn.Close()
+		}
+	}
 }
 
 func TestDirectDialIsGuarded(t *testing.T) {

@@ -15,8 +15,17 @@ const wantURL = "write scheme://user:password@host:port"
 
 // endpoint reads one endpoint in any form of ParseList. Its errors hold no part of text.
 func (o ListOptions) endpoint(text string) (*url.URL, error) {
+	u, err := o.form(text)
+	if err == nil && len(u.String()) > maxEndpoint {
+		return nil, errLongEndpoint // percent-encoded it is longer than it was; what is kept can be read again
+	}
+	return u, err
+}
+
+// form tells the forms apart.
+func (o ListOptions) form(text string) (*url.URL, error) {
 	if len(text) > maxEndpoint {
-		return nil, &LineError{"the endpoint is longer than 2048 bytes", wantURL}
+		return nil, errLongEndpoint
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return nil, &LineError{"a blank or control character inside an endpoint", "one endpoint a line, without blanks"}
@@ -290,8 +299,9 @@ func schemeError(scheme string) error {
 }
 
 var (
-	errNoPort   = &LineError{"no port is given", "write host:port"}
-	errBareIPv6 = &LineError{"an IPv6 address needs brackets", "write [address]:port"}
+	errNoPort       = &LineError{"no port is given", "write host:port"}
+	errLongEndpoint = &LineError{"the endpoint is longer than 2048 bytes", wantURL}
+	errBareIPv6     = &LineError{"an IPv6 address needs brackets", "write [address]:port"}
 )
 
 func cutLast(s, sep string) (before, after string) {

@@ -128,6 +128,7 @@ func TestParseList(t *testing.T) {
 		{"blanks inside", "1.2.3.4 80\n1.2.3.4:80 5.6.7.8:80", allocation.ListOptions{}, []string{"1 !blank", "2 !blank"}},
 		{"socks5 needs a user", "socks5://:pw@1.2.3.4:1080", allocation.ListOptions{}, []string{"1 !does not fit socks5"}},
 		{"a page of text", strings.Repeat("x", 3000) + ":80", allocation.ListOptions{}, []string{"1 !longer than 2048"}},
+		{"a page of text when percent-encoded", "http://" + strings.Repeat(">", 700) + ":pw@h.example:80", allocation.ListOptions{}, []string{"1 !longer than 2048"}},
 		{"an endless line", strings.Repeat("x", 1<<20+1) + "\n1.2.3.4:80", allocation.ListOptions{}, []string{"1 !longer than 1 MiB", "2 http://1.2.3.4:80"}},
 		{"nothing", "", allocation.ListOptions{}, nil},
 	} {

@@ -3,21 +3,28 @@ package config
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 )
 
-// columns are the true columns of tokens on lines with tabs, which the scanner
-// does not count. Elsewhere its own columns are right.
-type columns map[*token.Token]int
+// columns are the true columns of tokens. The scanner does not count tabs, and on
+// the last line of a key of several lines it counts too much.
+type columns struct {
+	widths []int // of the lines
+	fixed  map[*token.Token]int // on lines with tabs
+}
 
 func newColumns(text string, tokens token.Tokens) columns {
-	if !strings.Contains(text, "\t") {
-		return nil
-	}
-	cols := columns{}
 	lines := strings.Split(text, "\n")
+	cols := columns{make([]int, len(lines)), map[*token.Token]int{}}
+	for i, line := range lines {
+		cols.widths[i] = utf8.RuneCountInString(line)
+	}
+	if !strings.Contains(text, "\t") {
+		return cols
+	}
 	var (
 		line  []rune
 		at    int // the line that `line` holds
@@ -37,7 +44,7 @@ func newColumns(text string, tokens token.Tokens) columns {
 		for col := tk.Position.Column + shift; col >= 1 && col <= len(line); col++ {
 			if line[col-1] == first {
 				shift = col - tk.Position.Column
-				cols[tk] = col
+				cols.fixed[tk] = col
 				break
 			}
 		}
@@ -60,8 +67,11 @@ func (c columns) pos(tk *token.Token) Pos {
 		return Pos{1, 1}
 	}
 	col := tk.Position.Column
-	if fixed, ok := c[tk]; ok {
+	if fixed, ok := c.fixed[tk]; ok {
 		col = fixed
+	}
+	if n := tk.Position.Line; n >= 1 && n <= len(c.widths) {
+		col = min(col, c.widths[n-1]+1)
 	}
 	return Pos{max(tk.Position.Line, 1), max(col, 1)}
 }

@@ -31,7 +31,7 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, s := range []string{
 		"a: &a\n  <<: *a\n", "? \n: ", "- - - {a: [", "a: |2-\n   x\n", "\"\\x41\": '", "%YAML 1.2\n---\n...\n", "a: !!str\n", "&a : *a", "<<: [*x]\n",
-		"feeds: {a: {each: {x: [${}]}}}", "web: {tokens: [&t {name: a}, *t, {<<: *t}]}", "web:\n tokens:\n    -", "\t", "a:\r\tb: {\r", "- a: 1\n- a", "a: \"\\",
+		"feeds: {a: {each: {x: [${}]}}}", "web: {tokens: [&t {name: a}, *t, {<<: *t}]}", "web:\n tokens:\n    -", "\t", "a:\r\tb: {\r", "- a: 1\n- a", "a: \"\\", "a\n  <<:<<:\n",
 	} {
 		f.Add([]byte(s))
 	}

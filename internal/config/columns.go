@@ -12,7 +12,7 @@ import (
 // columns are the true columns of tokens. The scanner does not count tabs, and on
 // the last line of a key of several lines it counts too much.
 type columns struct {
-	widths []int // of the lines
+	widths []int                // of the lines
 	fixed  map[*token.Token]int // on lines with tabs
 }
 

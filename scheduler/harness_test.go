@@ -270,10 +270,11 @@ func pump(t testing.TB, clock *fakeClock, step time.Duration, what string, ok fu
 // dispatcher that found a claim taken looks again a moment later.
 func patiently(t testing.TB, clock *fakeClock, what string, ok func() bool) {
 	t.Helper()
-	polls := 0
+	moved := time.Now()
 	eventually(t, what, func() bool {
-		if polls++; polls%100 == 0 {
+		if time.Since(moved) > 50*time.Millisecond {
 			clock.Advance(50 * time.Millisecond)
+			moved = time.Now()
 		}
 		return ok()
 	})

@@ -121,7 +121,7 @@ func TestEachFaultAlongTheRoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	fetcher := fetch.New(fetch.Config{
-		AllowPrivate: true, RootCAs: ca.Pool(), Timeout: 20 * time.Second, HeaderTimeout: 5 * time.Second, IdleBody: 5 * time.Second, MinRate: 5_000,
+		AllowPrivate: true, RootCAs: ca.Pool(), Timeout: 40 * time.Second, HeaderTimeout: 10 * time.Second, IdleBody: 10 * time.Second, MinRate: 5_000,
 	})
 	t.Cleanup(fetcher.Close)
 	h, err := NewHandler(w.cfg, w.rdb, w.desk, w.store, w.limiter, w.pools, fetcher, w.log)
@@ -143,7 +143,7 @@ func TestEachFaultAlongTheRoad(t *testing.T) {
 	for _, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
 			var j Job
-			w.eventually(60*time.Second, func() string {
+			w.eventually(2*time.Minute, func() string {
 				j = w.get(r.job)
 				if !j.State.Ended() {
 					return fmt.Sprintf("job of %s is %s", r.feed, j.State)
@@ -229,7 +229,7 @@ func TestDeadTargetIsPausedAndThePoolStaysWhole(t *testing.T) {
 	failed := 0
 	for i := range 5 {
 		id := w.enqueue(Spec{Feed: fmt.Sprintf("dead-%d", i)}).ID
-		w.eventually(60*time.Second, func() string {
+		w.eventually(2*time.Minute, func() string {
 			j := w.get(id)
 			if !j.State.Ended() && j.State != Snoozed {
 				return fmt.Sprintf("job %d is %s", i, j.State)

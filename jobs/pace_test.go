@@ -172,7 +172,7 @@ func TestFourThousandJobsOnAThousandPerTenSeconds(t *testing.T) {
 	w := newWorld(t, withFeeds(20), withQuota(limit, per), withConfig(func(c *Config) { c.Concurrency, c.InteractiveSlots = 16, 2 }))
 	w.crowd("job", jobs, feedOf(20))
 	b := w.crew(2)
-	w.ended(jobs, 2*time.Minute)
+	w.ended(jobs, 5*time.Minute)
 
 	all := b.entries()
 	if len(all) != jobs {
@@ -235,7 +235,7 @@ func TestHeavyJobsWaitNoLongerThanTheirPlaceSaysWhateverComes(t *testing.T) {
 		w.crowd(fmt.Sprintf("round-%02d", round), 40, feedOf(40))
 		<-tick.C
 	}
-	w.ended(40*rounds, time.Minute)
+	w.ended(40*rounds, 5*time.Minute)
 	var worst time.Duration
 	waited := 0
 	for _, a := range b.entries() {
@@ -279,7 +279,7 @@ func TestFiveHundredJobsOnFiftyPerSecond(t *testing.T) {
 	w := newWorld(t, withFeeds(20), withQuota(limit, per), withConfig(func(c *Config) { c.Concurrency, c.InteractiveSlots = 16, 2 }))
 	w.crowd("job", jobs, feedOf(20))
 	b := w.crew(2)
-	w.ended(jobs, time.Minute)
+	w.ended(jobs, 5*time.Minute)
 	all := b.entries()
 	begun, ended, sum := all[0].granted, all[0].granted, 0
 	for _, n := range w.runs(jobs) {

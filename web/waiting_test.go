@@ -48,7 +48,7 @@ func (w *world) runs(id, name string) {
 func TestAFeedSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	until := time.Now().Add(42 * time.Second).Truncate(time.Millisecond).UTC()
+	until := time.Now().Add(45 * time.Minute).Truncate(time.Millisecond).UTC()
 	w.put("trending-bd", time.Hour, nil, item("a", "A"))
 	w.snoozed("tick", "trending-bd", "snoozed until 2026-11-30T08:15:00.000Z: quota youtube: place 2", until)
 	w.tick("trending-bd", "tick")
@@ -72,7 +72,7 @@ func TestAFeedSaysWhatItWaitsFor(t *testing.T) {
 	}
 	body := w.page("/").Body.String()
 	wantParts(t, body, "Older than their ttl, and the next fetch waits: trending-bd.", "Never fetched, and the first fetch waits: news.",
-		"waits, goes on in 42 s: quota youtube: place 2", "the target said 429")
+		"waits, goes on in 4", " min: quota youtube: place 2", "the target said 429")
 	wantTidy(t, body)
 	wantParts(t, w.page("/feeds/trending-bd").Body.String(), "The next fetch waits and goes on in 4", ": quota youtube: place 2.")
 	wantParts(t, w.page("/feeds/news").Body.String(), "Never fetched: its first fetch waits and goes on in 4", ": the target said 429.")

@@ -54,8 +54,11 @@ func TestLoginsAreAskedFor(t *testing.T) {
 		_ = resp.Body.Close()
 		t.Error("socks5 let a wrong password pass")
 	}
-	if w.HTTP[1].Stats().AuthFailures != 1 || w.SOCKS.Stats().AuthFailures != 1 {
-		t.Errorf("%+v %+v", w.HTTP[1].Stats(), w.SOCKS.Stats())
+	// It is counted once the client has its answer.
+	for deadline := time.Now().Add(30 * time.Second); w.HTTP[1].Stats().AuthFailures != 1 || w.SOCKS.Stats().AuthFailures != 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v %+v", w.HTTP[1].Stats(), w.SOCKS.Stats())
+		}
 	}
 }
 

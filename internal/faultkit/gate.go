@@ -28,8 +28,7 @@ type gate struct {
 }
 
 func newGate(ctx context.Context) (*gate, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	l, err := listen(ctx)
 	if err != nil {
 		return nil, err
 	}

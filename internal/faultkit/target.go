@@ -44,7 +44,7 @@ func StartTarget(ctx context.Context, a *Authority, h http.Handler) (*Target, er
 		return nil, err
 	}
 	for _, scheme := range []string{"http", "https"} {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		l, err := listen(ctx)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("faultkit: target: %w", err), t.Close())
 		}

@@ -174,7 +174,8 @@ func TestAServerThatIsEmptiedByHandIsWrittenTo(t *testing.T) {
 // new one again.
 func TestAppendOnlyFiles(t *testing.T) {
 	t.Parallel()
-	s := testredis.TCP(t, "--appendonly", "yes")
+	// By default a write may wait up to two seconds for a slow disk, and go with the server.
+	s := testredis.TCP(t, "--appendonly", "yes", "--appendfsync", "always")
 	c := mustOpen(t, Config{URL: "redis://" + s.Addr(), Guard: GuardAlways})
 	files := filepath.Join(s.Dir(), "appendonlydir")
 	if _, err := os.Stat(files); err != nil { // where Redis 6 keeps it

@@ -177,6 +177,14 @@ func TestSpread(t *testing.T) {
 	if at, _ := every.after(0); at != 90_000 || every.fireAt(at) != at+250 {
 		t.Errorf("an @every's phase moves its instants: %d fires at %d", at, every.fireAt(at))
 	}
+	// The longest spread of the most feeds is no number of nanoseconds times their count.
+	for i, last := 0, time.Duration(-1); i < 100_000; i += 777 {
+		at := PhaseOf(365*24*time.Hour, i, 100_000)
+		if at <= last || at >= 365*24*time.Hour {
+			t.Fatalf("number %d of 100000 comes at %v, after %v", i, at, last)
+		}
+		last = at
+	}
 	if PhaseOf(time.Minute, 3, 0) != 0 {
 		t.Error("no feeds have a phase")
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/bits"
 	"strconv"
 	"time"
 )
@@ -67,10 +68,13 @@ func (e *EntryError) Unwrap() error { return e.Err }
 
 // PhaseOf lays count feeds evenly over spread: the phase of number index.
 func PhaseOf(spread time.Duration, index, count int) time.Duration {
-	if count < 1 {
+	if count < 1 || index < 0 || spread < 0 {
 		return 0
 	}
-	return (spread / time.Duration(count) * time.Duration(index)).Truncate(time.Millisecond)
+	// Of a long spread and many feeds the product does not fit into 64 bits.
+	high, low := bits.Mul64(uint64(spread), uint64(index%count))
+	phase, _ := bits.Div64(high, low, uint64(count))
+	return time.Duration(phase).Truncate(time.Millisecond)
 }
 
 // planned is an Entry that was checked and read.

@@ -28,7 +28,7 @@ With --json one line a quota, then one a feed; instants are RFC 3339:
    "per_hour", "dry":{"times","first":{"from","until"},"longest":{…}} or null,
    "windows":[{"limit","per_ms","calendar","needed":{"units","from","to"},"granted":{…}}],
    "hours":[{"start","end","needed","granted"}],
-   "fits":{"found","spread","feeds":[{"name","every_ms","fits_ms","ttl_ms"}]} or null}
+   "fits":{"found","spread","feeds":[{"name","every_ms","fits_ms","schedule","ttl_ms"}]} or null}
   {"kind":"feed","name","quota","ticks","refused","waits":[{"tick","until","wait_ms","end"}],"skipped","missed",
    "failed","expired","needed","granted","every_ms","longest_gap_ms","longest_wait_ms",
    "worst_age_ms","worst_from","worst_to","ttl_ms","keeps_ttl","because":"" or "quota", "schedule", "pause"}
@@ -116,7 +116,7 @@ func checkSpan(f *config.File) time.Duration {
 // cannot keep their ttl, and those that pause by their own schedule.
 func promises(e *env, f *config.File) (breaks, pauses []plan.Outlook, err error) {
 	c := planConfig(f)
-	c.MostTicks = checkTicks
+	c.MostTicks, c.NoFit = checkTicks, true
 	r, err := plan.Run(e.ctx, c, time.Now().Truncate(time.Minute), checkSpan(f))
 	if err != nil {
 		return nil, nil, err

@@ -45,7 +45,9 @@ type fitFeedView struct {
 	Name    string `json:"name"`
 	EveryMS int64  `json:"every_ms"`
 	FitsMS  int64  `json:"fits_ms"`
-	TTLMS   int64  `json:"ttl_ms"`
+	// Schedule is what to write; "" where it stays, or ticks are to be left out of it.
+	Schedule string `json:"schedule"`
+	TTLMS    int64  `json:"ttl_ms"`
 }
 
 type fitView struct {
@@ -146,7 +148,7 @@ func planQuota(r *plan.Result, q plan.Quota) planQuotaView {
 	if q.Fit != nil {
 		v.Fits = &fitView{Found: q.Fit.Found, Spread: q.Fit.Spread, Feeds: []fitFeedView{}}
 		for _, f := range q.Fit.Feeds {
-			v.Fits.Feeds = append(v.Fits.Feeds, fitFeedView{f.Name, f.Now.Milliseconds(), f.Fits.Milliseconds(), f.TTL.Milliseconds()})
+			v.Fits.Feeds = append(v.Fits.Feeds, fitFeedView{f.Name, f.Now.Milliseconds(), f.Fits.Milliseconds(), f.Expression, f.TTL.Milliseconds()})
 		}
 	}
 	return v

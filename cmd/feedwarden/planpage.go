@@ -312,6 +312,12 @@ func (p *planPage) fit(q plan.Quota) {
 		}
 		p.line("    %s: %s", named(k.group, feeds[k]), text)
 	}
+	for _, f := range q.Fit.Feeds {
+		if f.Expression != "" {
+			p.line("    %s", p.paint(dim, fmt.Sprintf("(every %s is schedule: %q)", units.FormatDuration(f.Fits), f.Expression)))
+			return
+		}
+	}
 }
 
 // up is a duration in whole seconds.

@@ -131,12 +131,9 @@ func entries(f *config.File) []scheduler.Entry {
 		if e.Schedule == "" {
 			continue
 		}
-		phase := time.Duration(0)
-		if e.Of > 1 {
-			phase = e.Spread * time.Duration(e.Index) / time.Duration(e.Of)
-		}
 		out = append(out, scheduler.Entry{
-			Name: e.Name, Expression: e.Schedule, Timezone: e.Timezone, Feed: e.Name, Jitter: e.Jitter, Phase: phase,
+			Name: e.Name, Expression: e.Schedule, Timezone: e.Timezone, Feed: e.Name, Jitter: e.Jitter,
+			Phase:   scheduler.PhaseOf(e.Spread, e.Index, e.Of),
 			CatchUp: scheduler.CatchUp{Policy: e.CatchUp.Policy, Within: e.CatchUp.Within}, Overlap: e.Overlap,
 		})
 	}
@@ -157,7 +154,7 @@ func planConfig(f *config.File) plan.Config {
 			continue
 		}
 		c.Feeds = append(c.Feeds, plan.Feed{
-			Name: e.Name, Group: e.Entry, Tick: tick, Quota: e.Quota, Cost: e.Cost, Pages: e.Pages,
+			Name: e.Name, Group: e.Entry, Index: e.Index, Of: e.Of, Tick: tick, Quota: e.Quota, Cost: e.Cost, Pages: e.Pages,
 			TTL: e.TTL, TTLAssumed: !e.TTLGiven, MaxSnooze: e.MaxSnooze, Expires: e.Expires,
 		})
 	}

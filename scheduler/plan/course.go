@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"feedwarden/internal/units"
 	"feedwarden/scheduler"
 )
 
@@ -76,50 +77,37 @@ func (k *course) measure() {
 	}
 }
 
-// slower is the course at another usual distance: stretched from an instant on
-// where it is even, else with ticks left out evenly. later moves it.
-func (k *course) slower(from, to, usual, later int64) *course {
-	if k.usual == 0 {
-		return k
+// slowed is the feed as its config reads at another usual distance of its ticks:
+// an even schedule becomes an @every. Of one with pauses no expression is known;
+// thin takes ticks out. spread lays the feeds of its group over that distance.
+func (k *course) slowed(usual int64, spread bool) Feed {
+	f := k.Feed
+	if usual > k.usual && k.even {
+		f.Tick.Expression = "@every " + units.FormatDuration(micros(usual))
 	}
+	if spread && f.Of > 1 {
+		f.Tick.Phase, f.Tick.Spread = scheduler.PhaseOf(micros(usual), f.Index, f.Of), 0
+	}
+	return f
+}
+
+// thin leaves out ticks evenly, so that their usual distance becomes this.
+func (k *course) thin(usual int64) {
 	factor := float64(usual) / float64(k.usual)
-	out := *k
-	out.ticks, out.before, out.after = nil, 0, k.after
-	if k.even {
-		// The nominal instants are stretched; phase and jitter stay as they are.
-		nominal := func(i int) int64 { return k.first + int64(i)*k.usual }
-		move := func(i int, t int64) int64 {
-			return from + int64(float64(nominal(i)-from)*factor) + t - nominal(i) + later
-		}
-		if len(k.ticks) == 0 {
-			return &out
-		}
-		out.after = move(len(k.ticks), k.ticks[len(k.ticks)-1]+k.usual)
-		at := move(0, k.ticks[0])
-		for at-usual >= from { // what came before the start moves into it
-			at -= usual
-		}
-		for out.before = at - usual; at < min(to, move(0, k.ticks[0])); at += usual {
-			out.ticks = append(out.ticks, at)
-		}
-		for i, t := range k.ticks {
-			if t = move(i, t); t >= to {
-				out.after = t
-				break
-			}
-			out.ticks = append(out.ticks, t)
-		}
-	} else {
-		out.before = k.before
-		for i, t := range k.ticks {
-			if i == 0 || math.Floor(float64(i)/factor) != math.Floor(float64(i-1)/factor) {
-				if t += later; t < to {
-					out.ticks = append(out.ticks, t)
-				}
-			}
+	all := k.ticks
+	k.ticks = nil
+	for i, t := range all {
+		if i == 0 || math.Floor(float64(i)/factor) != math.Floor(float64(i-1)/factor) {
+			k.ticks = append(k.ticks, t)
 		}
 	}
-	out.measure()
-	out.usual = usual
-	return &out
+	k.measure()
+}
+
+// kept is the shortest ttl that the course keeps, whatever its jitter brings.
+func (k *course) kept() int64 {
+	if k.even {
+		return max(k.longest, k.usual+min(k.Tick.Jitter.Microseconds(), k.usual))
+	}
+	return k.longest
 }

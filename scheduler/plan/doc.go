@@ -25,7 +25,10 @@
 //
 // # What would fit
 //
-// All feeds of the quota are slowed alike: an evenly spaced schedule is
-// stretched, of one with pauses (not at night) ticks are left out evenly. The
-// least slowing is searched for under which nothing waits.
+// All feeds of the quota are slowed alike: an evenly spaced schedule becomes an
+// @every, of one with pauses (not at night) ticks are left out evenly. The
+// least slowing is searched for under which nothing waits. Each candidate is
+// simulated as it would run once it stands in the config, over the span and so
+// far that every window fills and every feed has its turn, up to a bound of
+// ticks: what is proposed for an hour holds for the day.
 package plan

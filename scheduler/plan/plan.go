@@ -16,7 +16,10 @@ import (
 type Feed struct {
 	Name  string
 	Group string // feeds of one group are of one kind; "" is Name
-	Tick  scheduler.Entry
+	// Index of Of: its place in what lays its group out over Tick's spread. Of 0
+	// or 1: it stands alone.
+	Index, Of int
+	Tick      scheduler.Entry
 
 	Quota      string // "" is charged to none
 	Cost       int64  // units of one request

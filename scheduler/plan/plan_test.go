@@ -22,6 +22,7 @@ func regions(n int, expression string, f plan.Feed) []plan.Feed {
 	for i := range out {
 		g := f
 		g.Name, g.Group, g.Quota = fmt.Sprintf("trending-%03d", i), "trending", "youtube"
+		g.Index, g.Of = i, n
 		g.Tick.Name, g.Tick.Expression = g.Name, expression
 		if g.Cost == 0 {
 			g.Cost = 1

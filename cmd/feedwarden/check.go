@@ -26,7 +26,7 @@ func (checkCmd) Run(e *env) error {
 			continue
 		}
 		if _, err := os.Stat(p.List); err != nil {
-			missing = append(missing, config.Fault{File: f.Path, Line: p.Pos.Line, Col: p.Pos.Col,
+			missing = append(missing, config.Fault{File: f.Path, Line: p.ListPos.Line, Col: p.ListPos.Col,
 				Problem: fmt.Sprintf("pools.%s.list cannot be read: %v", p.Name, err), Want: "want a file of one proxy a line"})
 		}
 	}

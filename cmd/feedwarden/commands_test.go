@@ -57,6 +57,7 @@ func TestExitCodesOfWrongCalls(t *testing.T) {
 		{[]string{"schedules", "next", "0 0 31 2 *"}, exitUsage, "never"},
 		{[]string{"schedules", "next", "* * *"}, exitUsage, "five"},
 		{[]string{"schedules", "next", "* * * * *", "--timezone", "Mars/Olympus"}, exitUsage, "Mars/Olympus"},
+		{[]string{"schedules", "next", "* * * * *", "--timezone", "asia/dhaka"}, exitUsage, `--timezone: no such time zone: "asia/dhaka"; did you mean "Asia/Dhaka"?`},
 	} {
 		out, errOut, code := p.run("", c.args...)
 		if code != c.code || !contains(errOut+out, c.says) {
@@ -326,7 +327,7 @@ func TestCheckFindsAListThatIsNotThere(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errOut, code := command(t, "", "--config", path, "check"); code != exitUsage || !contains(errOut, ":2:3: pools.p.list") {
+	if _, errOut, code := command(t, "", "--config", path, "check"); code != exitUsage || !contains(errOut, ":2:13: pools.p.list") {
 		t.Errorf("exit %d %s", code, errOut)
 	}
 }

@@ -43,7 +43,7 @@ feeds:
 			f.Quotas[i].Pos = Pos{}
 		}
 		for i := range f.Pools {
-			f.Pools[i].Pos = Pos{}
+			f.Pools[i].Pos, f.Pools[i].ListPos = Pos{}, Pos{}
 		}
 		for i := range f.Feeds {
 			feed := &f.Feeds[i]

@@ -2,9 +2,7 @@
 // every fault in it at once, each with the line and column where it stands.
 //
 // The page that documents the keys is authoritative for their names, meaning
-// and defaults; this package holds files to it. A key that is documented but
-// not built yet is a fault that says so: the table in notbuilt.go names them
-// all, and a row goes when the feature comes.
+// and defaults; this package holds files to it.
 //
 //	bytes ─▶ document ─▶ nodes ─▶ sections ─▶ feeds ─▶ File
 //	         size, depth,  ${NAME}  keys, types,  each, costs,

@@ -160,7 +160,7 @@ func (r *feedReader) one(t *template, index, of int, pick []int) {
 }
 
 // fill sets the texts that differ from feed to feed, and checks them as they
-// came out; the first faulty feed of an entry speaks for all.
+// came out. What is wrong with many feeds of an entry is said once.
 func (r *feedReader) fill(t *template, feed *Feed) {
 	web := func(n *node, key string) Value {
 		if n == nil {
@@ -190,8 +190,10 @@ func (r *feedReader) fill(t *template, feed *Feed) {
 		return
 	}
 	for _, problem := range r.check(feed.SourceConfig()) {
-		r.fault(t.place(problem), fmt.Sprintf("%s: %s", t.path, r.scrub(problem)), "")
-		t.faulty = true
+		if problem = r.scrub(problem); !slices.Contains(t.said, problem) {
+			r.fault(t.place(problem), fmt.Sprintf("%s: %s", t.path, problem), "")
+			t.said = append(t.said, problem)
+		}
 	}
 }
 

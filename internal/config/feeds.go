@@ -50,6 +50,7 @@ type template struct {
 	cost    Pos   // what decides the cost
 	body    *node // the whole entry
 	faulty  bool  // the source itself is not checked again
+	said    []string
 }
 
 func (r *feedReader) entry(e entry, p path) {
@@ -70,7 +71,7 @@ func (r *feedReader) entry(e entry, p path) {
 		}
 		return "is none of its values", orNear(s, sourceNames())
 	})
-	if t.kind == nil && !f.has("source") && (e.value.kind == mapping || e.value.kind == nothing) {
+	if t.kind == nil && !f.has("source") && e.value.mayHoldKeys() {
 		r.fault(e.pos, fmt.Sprintf("%s has no source", p), "want source: "+strings.Join(sourceNames(), ", "))
 	}
 	r.source(f, t)

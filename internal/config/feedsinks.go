@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"feedwarden/jobs/sink"
@@ -61,12 +62,13 @@ func (r *feedReader) sink(n *node, p path) (Sink, bool) {
 	if f.has("stdout") && !s.Stdout && r.count == before {
 		r.fault(f.pos("stdout"), fmt.Sprintf("%s is false, and so names no place", p.key("stdout")), "want stdout: true, or no such sink")
 	}
-	if r.count == before && ways == 1 {
+	broken := slices.ContainsFunc(f.order, func(k string) bool { return f.have[k].value.broken }) // which is reported
+	if r.count == before && ways == 1 && !broken {
 		if err := s.Config().Check(); err != nil {
 			r.fault(n.pos, fmt.Sprintf("%s: %s", p, strings.ReplaceAll(err.Error(), "\n", "; ")), "")
 		}
 	}
-	return s, r.count == before
+	return s, r.count == before && !broken
 }
 
 // sinkURL reads a place on the web; of what it shows, the query is hidden.

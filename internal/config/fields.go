@@ -92,7 +92,11 @@ func (d *decoder) section(n *node, p path, at Pos) *fields {
 		return f
 	}
 	if n.kind != mapping {
-		d.wrongKind(n, p, "want keys and values below it")
+		want := "want keys and values below it"
+		if n.kind == scalar && n.shape == plain && noSpace.MatchString(n.shown()) {
+			want = "a key's colon is followed by a blank"
+		}
+		d.wrongKind(n, p, want)
 		return f
 	}
 	if !d.spend(len(n.entries)) {
@@ -170,15 +174,15 @@ func (f *fields) scalar(key, want string) *node {
 }
 
 func (d *decoder) scalarOf(n *node, p path, want string) *node {
+	if n.broken {
+		return nil
+	}
 	if n.kind == nothing {
 		d.fault(n.pos, fmt.Sprintf("%s has no value", p), want)
 		return nil
 	}
 	if n.kind != scalar {
 		d.wrongKind(n, p, want)
-		return nil
-	}
-	if n.broken {
 		return nil
 	}
 	return n

@@ -111,6 +111,7 @@ type Pool struct {
 	Require      *Require // nil: what is imported is active at once
 	Quarantine   Quarantine
 	List         string        // a file; a relative one is the config file's neighbour
+	ListPos      Pos           // where the list is named: whether it can be read shows later
 	ListURL      Value         // a list at a web address; it may hold a password or a key
 	ListEvery    time.Duration // how often that one is fetched
 	ListFormat   string        // auto or user-first, of every list that the pool takes in

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,10 @@ func sizeHint(s string) string {
 		unit := strings.ToUpper(strings.TrimSuffix(strings.ToLower(m[2]), "b"))
 		switch strings.TrimSuffix(unit, "I") {
 		case "K", "M", "G":
-			return fmt.Sprintf("did you mean %q?", m[1]+strings.TrimSuffix(unit, "I")+"iB")
+			meant := m[1] + strings.TrimSuffix(unit, "I") + "iB"
+			if _, err := units.ParseSize(meant); err == nil {
+				return fmt.Sprintf("did you mean %q?", meant)
+			}
 		}
 	}
 	return "want bytes, such as 16MiB"
@@ -28,6 +32,11 @@ func durationHint(s, example string) string {
 	compact := strings.ToLower(strings.ReplaceAll(s, " ", ""))
 	number := strings.TrimRight(compact, "abcdefghijklmnopqrstuvwxyz")
 	unit := strings.TrimPrefix(compact, number)
+	if number != "" && strings.Trim(number, "0123456789") == "" && slices.Contains([]string{"ms", "s", "m", "h", "d"}, unit) {
+		if _, err := units.ParseDuration(compact); err != nil {
+			return "it is too long: want a year at most, 365d"
+		}
+	}
 	if _, err := strconv.ParseUint(number, 10, 31); err == nil {
 		switch unit {
 		case "":

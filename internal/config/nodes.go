@@ -29,7 +29,7 @@ type node struct {
 	pos     Pos
 	parts   []part // of a scalar
 	shape   shape
-	broken  bool // a variable of it could not be filled in, which is reported
+	broken  bool // a variable of it could not be filled in, or an alias followed, which is reported
 	items   []*node
 	entries []entry
 }
@@ -90,7 +90,7 @@ func (b *builder) build(n ast.Node, depth int) *node {
 		for i, v := range x.Values {
 			item := b.build(v, depth+1)
 			if item.kind == nothing && !x.IsFlowStyle && i < len(x.Entries) { // it stands where its dash does
-				item = &node{pos: b.cols.pos(x.Entries[i].Start)}
+				item = &node{pos: b.cols.pos(x.Entries[i].Start), broken: item.broken}
 			}
 			out.items = append(out.items, item)
 		}
@@ -142,7 +142,7 @@ func (b *builder) alias(x *ast.AliasNode) *node {
 	pos := b.cols.pos(x.GetToken())
 	if b.open[name] {
 		b.d.fault(pos, fmt.Sprintf("*%s stands inside what it names", clip(name)), "")
-		return &node{pos: pos}
+		return &node{pos: pos, broken: true}
 	}
 	if out, ok := b.anchors[name]; ok {
 		return out
@@ -156,7 +156,7 @@ func (b *builder) alias(x *ast.AliasNode) *node {
 		want = fmt.Sprintf("did you mean *%s?", n)
 	}
 	b.d.fault(pos, fmt.Sprintf("*%s names no anchor", clip(name)), want)
-	return &node{pos: pos}
+	return &node{pos: pos, broken: true}
 }
 
 func (b *builder) mapping(values []*ast.MappingValueNode, pos Pos, depth int) *node {
@@ -179,7 +179,7 @@ func (b *builder) mapping(values []*ast.MappingValueNode, pos Pos, depth int) *n
 		}
 		seen[key] = keyPos
 		if value.kind == nothing {
-			value = &node{pos: keyPos}
+			value = &node{pos: keyPos, broken: value.broken}
 		}
 		out.entries = append(out.entries, entry{key: key, pos: keyPos, value: value})
 	}
@@ -263,6 +263,10 @@ func (n *node) shown() string {
 	}
 	return b.String()
 }
+
+// mayHoldKeys tells that keys can be missing from the node: nothing else is wrong
+// with it.
+func (n *node) mayHoldKeys() bool { return n.kind == mapping || n.kind == nothing && !n.broken }
 
 // fromEnv tells that a part of the scalar came from the environment.
 func (n *node) fromEnv() bool {

@@ -78,6 +78,7 @@ func (d *decoder) proxyList(f *fields, q *Pool) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
 		f.text("list", &q.List, noControl)
+		q.ListPos = n.pos
 		return
 	}
 	u, err := url.Parse(text)

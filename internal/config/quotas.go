@@ -43,7 +43,7 @@ func (d *decoder) quota(e entry, p path) Quota {
 	for i, item := range f.list("windows", "want a list: [{limit: 10000, per: 24h}]") {
 		q.Windows = append(q.Windows, d.window(item, p.key("windows").index(i)))
 	}
-	if w := f.have["windows"].value; len(q.Windows) == 0 && !f.has("preset") && (w == nil || w.kind == nothing || w.kind == list) {
+	if w := f.have["windows"].value; len(q.Windows) == 0 && !f.has("preset") && e.value.mayHoldKeys() && (w == nil || w.kind == nothing || w.kind == list) {
 		d.fault(f.pos("windows"), fmt.Sprintf("%s has no windows", p), "want windows: [{limit: 10000, per: 24h}]")
 	}
 	if len(q.Windows) == 0 {

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"feedwarden/scheduler"
@@ -38,34 +37,11 @@ func (d *decoder) zone(n *node, p path) *time.Location {
 		return loc
 	}
 	want := "want a name of the tz database, such as Asia/Dhaka or UTC"
-	if better := properZone(name); better != "" {
+	if better := scheduler.NearZone(name); better != "" {
 		want = fmt.Sprintf("did you mean %q?", better)
 	}
 	d.bad(n, p, "is no time zone", want)
 	return nil
-}
-
-// properZone is the zone that was probably meant: the right capitals, or the
-// underscore that a blank stands for.
-func properZone(name string) string {
-	if len(name) > 64 {
-		return ""
-	}
-	words := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == ' ' || r == '_' })
-	var b strings.Builder
-	rest := name
-	for _, w := range words {
-		i := strings.Index(rest, w)
-		b.WriteString(strings.ReplaceAll(rest[:i], " ", "_"))
-		b.WriteString(strings.ToUpper(w[:1]) + strings.ToLower(w[1:]))
-		rest = rest[i+len(w):]
-	}
-	for _, candidate := range []string{b.String(), strings.ToUpper(name)} {
-		if _, err := scheduler.LoadZone(candidate); err == nil && candidate != "" {
-			return candidate
-		}
-	}
-	return ""
 }
 
 // timing reads when a feed is fetched.

@@ -18,6 +18,9 @@ const (
 // ErrNotPaused is what Resume gives for a schedule that is not paused.
 var ErrNotPaused = errors.New("it is not paused")
 
+// ErrRange says that no backfill is made of a range.
+var ErrRange = errors.New("1 to 1000 ticks of the past are wanted")
+
 // ErrTooManyRequests says that 100 triggers and backfills are open already.
 var ErrTooManyRequests = errors.New("100 triggers and backfills are open already; try again when some have ended")
 
@@ -78,7 +81,7 @@ func (d *Dispatcher) Backfill(ctx context.Context, name string, from, to time.Ti
 		return "", 0, err
 	}
 	fail := func(format string, args ...any) (string, int, error) {
-		return "", 0, fmt.Errorf("scheduler: backfill %q: "+format, append([]any{name}, args...)...)
+		return "", 0, fmt.Errorf("scheduler: backfill %q: %s: %w", name, fmt.Sprintf(format, args...), ErrRange)
 	}
 	switch {
 	case to.Before(from):
@@ -94,7 +97,7 @@ func (d *Dispatcher) Backfill(ctx context.Context, name string, from, to time.Ti
 	case ticks == 0:
 		return fail("no tick lies between %s and %s", from.Format(time.RFC3339), to.Format(time.RFC3339))
 	case ticks > mostBackfilled:
-		return fail("more than %d ticks lie between %s and %s; ask for a part of them", mostBackfilled, from.Format(time.RFC3339), to.Format(time.RFC3339))
+		return fail("more than %d ticks lie between %s and %s", mostBackfilled, from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
 	id, err = d.request(ctx, p, "backfill", from.UnixMilli()+ms(time.Duration(from.Nanosecond()%1e6)), to.UnixMilli(), by)
 	return id, ticks, err

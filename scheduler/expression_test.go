@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -297,6 +298,49 @@ func TestEndsOfTime(t *testing.T) {
 			if at, ok := s.Prev(time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC)); ok {
 				t.Errorf("%s in %s: %v before the start", expr, zone, at)
 			}
+		}
+	}
+}
+
+// Where a zone's clock was ahead by a fraction of a minute, RFC 3339 writes the
+// instant with the nearest offset that it can. It has no year of five digits.
+func TestInstantsAreWrittenAsRFC3339Can(t *testing.T) {
+	for _, c := range []struct {
+		expr, zone, from string
+		want             []string
+	}{
+		{"0 12 * * *", "Africa/Monrovia", "1970-01-01T00:00:00Z", []string{"1970-01-01T11:59:30-00:45", "1970-01-02T11:59:30-00:45"}},
+		{"0 0 * * *", "Asia/Kolkata", "1900-01-01T00:00:00Z", []string{"1900-01-01T23:59:50+05:21"}},
+		{"0 0 * * *", "Pacific/Kiritimati", "9999-12-29T23:30:00Z", []string{"9999-12-31T00:00:00+14:00"}},
+		{"@every 1h", "Pacific/Kiritimati", "9999-12-31T08:30:00Z", []string{"9999-12-31T23:00:00+14:00"}},
+	} {
+		n := len(c.want)
+		if c.from[0] == '9' {
+			n++ // there is no more
+		}
+		got, err := NextInstants(c.expr, c.zone, instant(t, c.from), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s in %s: %v, want %v", c.expr, c.zone, got, c.want)
+		}
+	}
+}
+
+// Replicas have to agree: what only some hosts have beside the database's names,
+// or read in another way, names no zone.
+func TestZonesThatAreNotTheSameOnEveryHost(t *testing.T) {
+	for _, name := range []string{
+		"Local", "localtime", "posixrules", "posix/Asia/Dhaka", "right/America/New_York", "Asia//Dhaka", "./UTC", "Asia/./Dhaka", "Asia/Dhaka/", "/UTC", "../UTC",
+	} {
+		if _, err := LoadZone(name); !errors.Is(err, ErrZone) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for name, meant := range map[string]string{"america/new_york": "America/New_York", "utc": "UTC", "ASIA/DHAKA": "Asia/Dhaka", "america/new york": "America/New_York", "us/pacific": "US/Pacific"} {
+		if _, err := Parse("TZ="+strings.ReplaceAll(name, " ", "_")+" 0 0 * * *", nil); err == nil || !strings.Contains(err.Error(), "did you mean "+strconv.Quote(meant)) {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -71,10 +72,24 @@ func NextInstants(expr, zone string, from time.Time, n int) ([]string, error) {
 		if !ok {
 			break
 		}
-		out = append(out, next.Format(time.RFC3339))
+		text, ok := rfc3339(next)
+		if !ok {
+			break
+		}
+		out = append(out, text)
 		t = next
 	}
 	return out, nil
+}
+
+// rfc3339 is an instant as RFC 3339 can write it: to an offset that holds a
+// fraction of a minute, as clocks had before there were zones, it takes the
+// nearest, and there is no year of five digits.
+func rfc3339(t time.Time) (text string, ok bool) {
+	if _, offset := t.Zone(); offset%60 != 0 {
+		t = t.In(time.FixedZone("", int(math.Round(float64(offset)/60))*60))
+	}
+	return t.Format(time.RFC3339), t.Year() <= 9999
 }
 
 // next is the first instant ≥ low in Unix seconds. steps counts the months

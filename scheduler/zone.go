@@ -3,10 +3,13 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	_ "time/tzdata" // the same zones on every host, also where no zoneinfo is installed
+	"unicode"
 )
 
 // ErrZone is wrapped by every error about a time zone's name.
@@ -26,15 +29,57 @@ func LoadZone(name string) (*time.Location, error) {
 	case "local", "localtime":
 		return nil, fmt.Errorf("%w: %q differs from host to host; name the zone, such as Asia/Dhaka", ErrZone, name)
 	}
+	loc, ok := loadZone(name)
+	switch near := NearZone(name); {
+	case ok:
+		return loc, nil
+	case near != "":
+		return nil, fmt.Errorf("%w: %q; did you mean %q?", ErrZone, name, near)
+	}
+	return nil, fmt.Errorf("%w: %q; a name of the tz database is wanted, such as Asia/Dhaka or UTC", ErrZone, name)
+}
+
+// loadZone finds a zone by what the database itself calls it. Some hosts have
+// more files beside it, such as right/ with its leap seconds, and find one by
+// another way to write its path.
+func loadZone(name string) (*time.Location, bool) {
 	if loc, ok := zones.Load(name); ok {
-		return loc.(*time.Location), nil
+		return loc.(*time.Location), true
+	}
+	top, _, _ := strings.Cut(name, "/")
+	if name != path.Clean(name) || slices.Contains([]string{"posix", "right", "posixrules"}, top) {
+		return nil, false
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %q; a name of the tz database is wanted, such as Asia/Dhaka or UTC", ErrZone, name)
+		return nil, false
 	}
 	zones.Store(name, loc)
-	return loc, nil
+	return loc, true
+}
+
+// NearZone is the zone that was probably meant by a name that is none, or "": the
+// right capitals, or the underscore that a blank stands for.
+func NearZone(name string) string {
+	if len(name) > 64 {
+		return ""
+	}
+	var b strings.Builder
+	first := true
+	for _, r := range strings.ReplaceAll(strings.ToLower(name), " ", "_") {
+		if first {
+			r = unicode.ToUpper(r)
+		}
+		first = r == '/' || r == '_'
+		b.WriteRune(r)
+	}
+	area, rest, _ := strings.Cut(b.String(), "/")
+	for _, candidate := range []string{b.String(), strings.ToUpper(name), strings.ToUpper(area) + "/" + rest} {
+		if _, ok := loadZone(candidate); ok && candidate != "" && candidate != name {
+			return candidate
+		}
+	}
+	return ""
 }
 
 // The range in which instants are answered: what RFC 3339 can write.

@@ -85,14 +85,15 @@ func codeOf(err error) int {
 		full        *jobs.FullError
 		empty       *allocation.EmptyError
 		notReady    *jobs.NotReadyError
+		later       *web.RefusedError
 		redisURL    *redisconn.URLError
 	)
 	switch {
 	case errors.As(err, &unknownFeed), errors.As(err, &spec), errors.As(err, &impossible), errors.As(err, &expression), errors.As(err, &redisURL),
 		errors.Is(err, quota.ErrUnknownQuota), errors.Is(err, quota.ErrCost), errors.Is(err, quota.ErrSpan), errors.Is(err, allocation.ErrUnknownPool),
-		errors.Is(err, probe.ErrNoJudge), errors.Is(err, web.ErrCertificate), errors.Is(err, web.ErrUnknownSchedule), errors.Is(err, scheduler.ErrUnknownSchedule), errors.Is(err, scheduler.ErrZone), errors.Is(err, quota.ErrID), errors.Is(err, quota.ErrLabel):
+		errors.Is(err, probe.ErrNoJudge), errors.Is(err, web.ErrCertificate), errors.Is(err, web.ErrUnknownSchedule), errors.Is(err, scheduler.ErrUnknownSchedule), errors.Is(err, scheduler.ErrZone), errors.Is(err, scheduler.ErrRange), errors.Is(err, quota.ErrID), errors.Is(err, quota.ErrLabel):
 		return exitUsage
-	case errors.As(err, &full), errors.As(err, &empty), errors.As(err, &notReady):
+	case errors.As(err, &full), errors.As(err, &empty), errors.As(err, &notReady), errors.As(err, &later):
 		return exitRefused
 	}
 	return exitFailed

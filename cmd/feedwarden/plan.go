@@ -52,6 +52,10 @@ func (c *planCmd) Run(e *env) error {
 	if err != nil || span <= 0 || span > longestPlan {
 		return usageError("--for %s: a duration such as 24h or 7d is wanted, 366d at most", c.For)
 	}
+	// Redis's clock begins in 1970, and what waits is promised up to a year ahead.
+	if year := from.UTC().Year(); year < 1970 || from.Add(span).UTC().Year() > 9998 {
+		return usageError("--from %s: an instant from 1970 on is wanted, and an end before 9999", from.Format(time.RFC3339))
+	}
 	f, err := e.load()
 	if err != nil {
 		return err

@@ -169,7 +169,7 @@ feeds: {a: {source: syndication, url: "https://example.org/", quota: q, schedule
 		}
 	}
 	path := writeConfig(t, strings.NewReplacer("SCHEDULE", "@every 1s", "TTL", "ttl: 1h").Replace(over))
-	for _, args := range [][]string{{"--from", "yesterday"}, {"--for", "5"}, {"--for", "-1h"}, {"--for", "367d"}, {"--for", "366d"}} {
+	for _, args := range [][]string{{"--from", "yesterday"}, {"--from", "1969-12-31T23:59:59Z"}, {"--from", "9998-12-31T23:00:00Z"}, {"--for", "5"}, {"--for", "-1h"}, {"--for", "367d"}, {"--for", "366d"}} {
 		if _, errOut, code := command(t, "", append([]string{"--config", path, "plan"}, args...)...); code != exitUsage || !contains(errOut, args[0]) {
 			t.Errorf("%v: exit %d, %s", args, code, errOut)
 		}

@@ -71,14 +71,15 @@ func (s *schedules) Resume(ctx context.Context, name, who string) error {
 
 func (s *schedules) Trigger(ctx context.Context, name, who string) (string, error) {
 	id, err := s.d.Trigger(ctx, name, who)
-	if errors.Is(err, scheduler.ErrTooManyRequests) {
-		return "", &web.RefusedError{Reason: err.Error(), RetryAfter: 10 * time.Second}
-	}
 	return id, known(err)
 }
 
-// known puts the scheduler's word for a name that it does not know into the web's.
+// known puts the scheduler's words for a name that it does not know, and for what
+// it does not take now, into the web's.
 func known(err error) error {
+	if errors.Is(err, scheduler.ErrTooManyRequests) {
+		return &web.RefusedError{Reason: err.Error(), RetryAfter: 10 * time.Second}
+	}
 	if errors.Is(err, scheduler.ErrUnknownSchedule) {
 		return fmt.Errorf("%w (feedwarden schedules list)", web.ErrUnknownSchedule)
 	}
@@ -145,6 +146,9 @@ func (c *schedulesNextCmd) Run(e *env, cli *CLI) error {
 	}
 	if c.N < 1 || c.N > mostInstants {
 		return usageError("-n %d: 1 to %d are printed", c.N, mostInstants)
+	}
+	if _, err := scheduler.LoadZone(c.Timezone); err != nil {
+		return usageError("--timezone: %v", err)
 	}
 	list, err := scheduler.NextInstants(strings.Join(c.Expr, " "), c.Timezone, from, c.N)
 	if err != nil {
@@ -250,6 +254,15 @@ func showSchedule(s *session, name string) error {
 	return fmt.Errorf("%w: %q", web.ErrUnknownSchedule, name)
 }
 
+// later tells a script when to ask again, where err is a refusal for now.
+func (s *session) later(err error) error {
+	var refused *web.RefusedError
+	if errors.As(err, &refused) && s.json {
+		return errors.Join(err, s.line(map[string]any{"id": "", "retry_after_ms": refused.RetryAfter.Milliseconds()}))
+	}
+	return err
+}
+
 type schedulesTriggerCmd struct {
 	Name string `arg:"" help:"The schedule."`
 }
@@ -261,7 +274,7 @@ func (c *schedulesTriggerCmd) Run(e *env) error {
 		}
 		id, err := s.schedules.Trigger(s.ctx, c.Name, who())
 		if err != nil {
-			return err
+			return s.later(err)
 		}
 		if e.json {
 			return e.line(map[string]any{"schedule": c.Name, "id": id})
@@ -298,7 +311,7 @@ func (c *schedulesBackfillCmd) Run(e *env) error {
 		}
 		id, ticks, err := s.schedules.d.Backfill(s.ctx, c.Name, from, to, who())
 		if err != nil {
-			return err
+			return s.later(known(err))
 		}
 		if e.json {
 			return e.line(map[string]any{"schedule": c.Name, "id": id, "ticks": ticks})

@@ -129,7 +129,7 @@ func TestAnswersThatLieAreKeptAsideAndTheGoodVersionStays(t *testing.T) {
 			fmt.Fprintf(rw, "<html><title>Log in</title>%s %s</html>", r.Header.Get("Authorization"), strings.Repeat("x", 100<<10))
 		case 3: // empty where there were items
 			rw.Header().Set("Content-Type", "application/rss+xml")
-			fmt.Fprint(rw, `<?xml version="1.0"?><rss version="2.0"><channel><title>t</title></channel></rss>`)
+			fmt.Fprintf(rw, `<?xml version="1.0"?><rss version="2.0"><channel><title>for %s</title></channel></rss>`, r.Header.Get("Authorization"))
 		case 4: // cut short
 			fmt.Fprint(rw, `<?xml version="1.0"?><rss version="2.0"><channel><item><guid>`)
 		default:
@@ -140,7 +140,11 @@ func TestAnswersThatLieAreKeptAsideAndTheGoodVersionStays(t *testing.T) {
 	w.work()
 	w.until(w.enqueue(Spec{}).ID, Done)
 	for range 3 {
-		w.until(w.enqueue(Spec{}).ID, Failed)
+		id := w.enqueue(Spec{}).ID
+		w.until(id, Failed)
+		if j, err := w.client.Get(t.Context(), id); err != nil || strings.Contains(fmt.Sprintf("%+v", j), secret) {
+			t.Errorf("the job shows what its target echoed: %+v %v", j, err)
+		}
 	}
 	all, err := w.store.Asides(t.Context(), "news")
 	if err != nil || len(all) != 3 {
@@ -150,8 +154,11 @@ func TestAnswersThatLieAreKeptAsideAndTheGoodVersionStays(t *testing.T) {
 		if a := all[i]; a.Kind != want || a.Job == "" || a.Reason == "" || time.Since(a.At).Abs() > time.Minute || len(a.Body) == 0 || len(a.Body) > 64<<10 {
 			t.Errorf("%d: kind %q, %d bytes, reason %q, job %q, at %s", i, a.Kind, len(a.Body), a.Reason, a.Job, a.At)
 		}
+		if a := all[i]; strings.Contains(string(a.Body)+a.Reason, secret) {
+			t.Errorf("%d: a secret of the request is kept: %s %.200s", i, a.Reason, a.Body)
+		}
 	}
-	if body := string(all[2].Body); !strings.Contains(body, "<title>Log in") || strings.Contains(body, secret) || all[2].Type != "text/html" {
+	if body := string(all[2].Body); !strings.Contains(body, "<title>Log in") || all[2].Type != "text/html" {
 		t.Errorf("%s %.200s", all[2].Type, body)
 	}
 	if v, err := w.store.Get(t.Context(), "news", 0); err != nil || v.Version != 1 || len(v.Items) != 1 {

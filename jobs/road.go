@@ -366,7 +366,7 @@ func (h *Handler) deposit(ctx context.Context, r *run, f Feed, p *progress, log 
 		if len(p.Items) == 0 && r.Head.Items > 0 {
 			empty := &source.AnswerError{Kind: source.Truncated, Reason: "an empty answer where there were items"}
 			if len(p.Raw) > 0 {
-				empty.Keep(p.Raw[0], p.Type)
+				empty.Keep(f.Source.Redact(p.Raw[0]), p.Type)
 			}
 			return Result{}, empty
 		}

@@ -87,7 +87,7 @@ func (t *Trier) Try(ctx context.Context, name string, params map[string]string, 
 	}
 	w := &trying{Trier: t, feed: f, src: src, req: req, url: u, open: open, id: "try-" + newToken()}
 	w.Feed = name
-	w.Request = TrialRequest{Method: "GET", URL: shownURL(u, open), Header: shownHeader(header, plainRequest)}
+	w.Request = TrialRequest{Method: "GET", URL: req.Shown(shownURL(u, open)), Header: shownHeader(header, plainRequest)}
 	w.Cost.Quota = f.Quota
 	err = w.travel(ctx)
 	var no *trialRefusal
@@ -152,7 +152,7 @@ func (w *trying) travel(ctx context.Context) error {
 	var ans source.Answer
 	if err == nil {
 		w.Answer = &TrialAnswer{
-			Status: resp.Status, URL: shownURL(resp.URL, w.open), Redirects: resp.Redirects, Header: shownHeader(resp.Header, plainAnswer),
+			Status: resp.Status, URL: w.req.Shown(shownURL(resp.URL, w.open)), Redirects: resp.Redirects, Header: shownHeader(resp.Header, plainAnswer),
 			Type: bounded(resp.Header.Get("Content-Type")), Bytes: len(resp.Body), TookMS: resp.Took.Milliseconds(),
 		}
 		ans, err = w.src.Read(resp)

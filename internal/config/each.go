@@ -101,6 +101,30 @@ func (t *template) size() int {
 	return n
 }
 
+// fromEnv is what the environment gave to the texts of a feed, but a whole
+// address: that is no secret.
+func (t *template) fromEnv() []Value {
+	var out []Value
+	add := func(n *node) {
+		if n == nil {
+			return
+		}
+		for _, p := range n.parts {
+			if p.env != "" && !strings.Contains(p.text, "://") {
+				out = append(out, NewValue(p.text, p.shown()))
+			}
+		}
+	}
+	add(t.url)
+	add(t.baseURL)
+	for _, entries := range [][]entry{t.params, t.headers} {
+		for _, e := range entries {
+			add(e.value)
+		}
+	}
+	return out
+}
+
 // checkTexts looks at the placeholders once for all feeds of the entry.
 func (r *feedReader) checkTexts(t *template) {
 	var paging []string
@@ -186,6 +210,7 @@ func (r *feedReader) fill(t *template, feed *Feed) {
 	}
 	feed.Params = values(t.params, feed.Each)
 	feed.Headers = values(t.headers, feed.Each)
+	feed.fromEnv = t.fromEnv()
 	if t.faulty || r.unset || feed.Source == "" || feed.Index >= checkedFeeds {
 		return
 	}

@@ -35,9 +35,17 @@ func checkSource(c source.Config) []string {
 func (f Feed) SourceConfig() source.Config {
 	return source.Config{
 		Kind: f.Source, URL: f.URL.Reveal(), BaseURL: f.BaseURL.Reveal(), Method: f.Method, Key: f.Key.Reveal(),
-		Params: RevealAll(f.Params), Headers: RevealAll(f.Headers), Pages: f.Pages, Items: f.Items, Map: f.Map,
+		Params: RevealAll(f.Params), Headers: RevealAll(f.Headers), Secrets: f.secrets(), Pages: f.Pages, Items: f.Items, Map: f.Map,
 		Paging: f.Paging, Next: f.Next, Ban: f.Ban,
 	}
+}
+
+func (f Feed) secrets() []string {
+	var out []string
+	for _, s := range f.fromEnv {
+		out = append(out, s.Reveal())
+	}
+	return out
 }
 
 // presets are the tables of costs; the first is what a quota without one means.

@@ -154,6 +154,7 @@ type Feed struct {
 	Paging  *Paging
 	Next    *NextPage
 	Ban     *source.BanSigns // nil: none are known
+	fromEnv []Value          // what the environment gave to url, base_url, params and headers
 
 	Schedule string // "" is fetched by hand or by a reader
 	Timezone string

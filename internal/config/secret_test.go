@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,13 @@ func TestRevealGivesTheSecret(t *testing.T) {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+	// What the environment gave is told to whoever reads answers, that may echo it.
+	if got := b.SourceConfig().Secrets; !slices.Contains(got, "canary-query-0123456789") {
+		t.Errorf("the source's secrets: %q", got)
+	}
+	if got := a.SourceConfig().Secrets; !slices.Contains(got, "canary-param-0123456789") || !slices.Contains(got, "canary-header-0123456789") {
+		t.Errorf("the source's secrets: %q", got)
 	}
 }
 

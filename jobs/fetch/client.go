@@ -28,9 +28,20 @@ type Request struct {
 	// First reads no more than so many decoded bytes of the body and leaves the
 	// rest: where the beginning says enough. 0 is the whole.
 	First int64
+	// Hide takes secrets out of a text that tells of the request, beyond those that
+	// are known by their place: one may stand in the URL's path. nil: there are none.
+	Hide func(text string) string
 	// Label is not sent; it comes back in the Response, for whoever built the
 	// request.
 	Label string
+}
+
+// Shown is a text that tells of the request, without what Hide takes out.
+func (r Request) Shown(text string) string {
+	if r.Hide == nil {
+		return text
+	}
+	return r.Hide(text)
 }
 
 // Via is the endpoint that carries a request.
@@ -102,7 +113,7 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 		if caller.Err() != nil && kind != KindPolicy {
 			kind, err = callerEnded(caller)
 		}
-		return &Error{Kind: kind, URL: shown(target), Via: id, Unsent: hops == 0 && (p == nil || !p.ready.Load()), Err: scrub(err, secrets)}
+		return &Error{Kind: kind, URL: req.Shown(shown(target)), Via: id, Unsent: hops == 0 && (p == nil || !p.ready.Load()), Err: scrub(err, secrets, req.Shown)}
 	}
 	if err != nil {
 		return nil, fail(err, nil)

@@ -60,7 +60,7 @@ func (s *scrubbed) Is(target error) bool { return errors.Is(s.cause, target) }
 func (s *scrubbed) As(target any) bool   { return errors.As(s.cause, target) }
 
 // scrub takes out of an error's text every secret that went into the request.
-func scrub(err error, secrets []string) error {
+func scrub(err error, secrets []string, shown func(string) string) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {
 		err = ue.Err
@@ -69,7 +69,7 @@ func scrub(err error, secrets []string) error {
 	for _, s := range secrets {
 		text = strings.ReplaceAll(text, s, "[redacted]")
 	}
-	return &scrubbed{text: clip(text, 400), cause: err}
+	return &scrubbed{text: clip(shown(text), 400), cause: err}
 }
 
 // shortSecret is the length below which a value is not searched for in texts:

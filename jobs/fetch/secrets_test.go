@@ -74,7 +74,7 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 
 func TestScrubbedErrorsAreStillFound(t *testing.T) {
 	cause := fmt.Errorf("asking https://h/?k=SECRET: %w", &proxyAnswer{407})
-	err := error(&Error{Kind: KindProxyAuth, Err: scrub(cause, []string{"SECRET"})})
+	err := error(&Error{Kind: KindProxyAuth, Err: scrub(cause, []string{"SECRET"}, Request{}.Shown)})
 	var p *proxyAnswer
 	if !errors.As(err, &p) || p.status != 407 {
 		t.Error("errors.As does not see through")

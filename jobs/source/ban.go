@@ -83,6 +83,15 @@ type watched struct {
 	now     func() time.Time
 }
 
+// Request says to the fetch too what nothing may show.
+func (w *watched) Request(p Page) (fetch.Request, error) {
+	req, err := w.Source.Request(p)
+	if len(w.secrets) > 0 {
+		req.Hide = func(text string) string { return hide(text, w.secrets) }
+	}
+	return req, err
+}
+
 func (w *watched) Read(resp *fetch.Response) (Answer, error) {
 	var (
 		a   Answer
@@ -97,41 +106,8 @@ func (w *watched) Read(resp *fetch.Response) (Answer, error) {
 	}
 	var e *AnswerError
 	if errors.As(err, &e) {
-		e.Keep(w.redacted(resp.Body), resp.Header.Get("Content-Type"))
+		e.hide(w.secrets)
+		e.Keep(redacted(resp.Body, w.secrets), resp.Header.Get("Content-Type"))
 	}
 	return a, err
-}
-
-// redacted is the beginning of a body without the request's secrets, which a
-// target may echo.
-func (w *watched) redacted(body []byte) []byte {
-	longest := 0
-	for _, s := range w.secrets {
-		longest = max(longest, len(s))
-	}
-	text := string(body[:min(len(body), mostKept+longest)])
-	for _, s := range w.secrets {
-		text = strings.ReplaceAll(text, s, "[redacted]")
-	}
-	return []byte(text)
-}
-
-// secretsOf are the texts of a request that an answer must not show again.
-func secretsOf(c Config) []string {
-	var out []string
-	if c.Key != "" {
-		out = append(out, c.Key)
-	}
-	for name, v := range c.Headers {
-		if !plainHeader(name) {
-			for _, word := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(" ,;=\t", r) }) {
-				if len(word) >= 8 {
-					out = append(out, word)
-				}
-			}
-		}
-	}
-	// The longest first: one may be a part of another.
-	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
-	return out
 }

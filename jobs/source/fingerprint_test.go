@@ -16,7 +16,7 @@ func TestFingerprintChangesWithWhatIsAskedAndHowItIsRead(t *testing.T) {
 		"Items": ".[]", "Map": map[string]string{"id": ".id"}, "Paging": &Paging{Page: &PageNumbers{From: 1, Max: 2}},
 		"Next": &NextPage{CSS: "a", Max: 2}, "Ban": &BanSigns{Text: "no"}, "MaxItems": 7,
 	}
-	same := map[string]any{"Key": "another", "Now": time.Now}
+	same := map[string]any{"Key": "another", "Secrets": []string{"another"}, "Now": time.Now}
 	zero := Config{}.Fingerprint()
 	seen := map[string]string{zero: "nothing"}
 	kind := reflect.TypeFor[Config]()

@@ -74,6 +74,10 @@ type Config struct {
 	Key     string // youtube: sent as X-Goog-Api-Key
 	Params  map[string]string
 	Headers map[string]string
+	// Secrets are texts that URL, Params and Headers hold and that nothing may
+	// show, also where a target echoes them. A key, a header's value, and a
+	// parameter whose name says what it is are known for ones without it.
+	Secrets []string
 	// Pages is how many pages are read at most; 0 is to the end.
 	Pages int
 	// Items yields the items: a jq expression; a CSS selector; json, html.
@@ -230,13 +234,6 @@ func hostOf(u *url.URL) string {
 		}
 	}
 	return h
-}
-
-// plainHeaders carry no secret, whatever their value.
-var plainHeaders = []string{"Accept", "Accept-Language", "Cache-Control", "From", "Pragma", "Referer", "User-Agent"}
-
-func plainHeader(name string) bool {
-	return slices.Contains(plainHeaders, http.CanonicalHeaderKey(name))
 }
 
 // headers gives the configured headers, and whether one of them may hold a

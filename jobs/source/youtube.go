@@ -203,7 +203,7 @@ func (y *youtube) Read(resp *fetch.Response) (Answer, error) {
 		region = y.c.Params["regionCode"]
 	}
 	if resp.Status != http.StatusOK {
-		return Answer{}, youtubeFailure(resp, y.c.Now(), y.c.Key)
+		return Answer{}, youtubeFailure(resp, y.c.Now())
 	}
 	list, lossy, failure := decodeYouTube(resp.Body)
 	if failure != nil {

@@ -121,7 +121,7 @@ var perDay = regexp.MustCompile(`(?i)per[ _-]?day|daily[ _-]?(limit|quota)|\b1/d
 var plainReason = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 
 // youtubeFailure classifies an answer that is not a 200.
-func youtubeFailure(resp *fetch.Response, now time.Time, key string) *AnswerError {
+func youtubeFailure(resp *fetch.Response, now time.Time) *AnswerError {
 	e := byStatus(resp, now)
 	if e == nil { // a 203: somebody on the way changed the answer
 		return notAFeed(fmt.Sprintf("status %d", resp.Status), "")
@@ -137,7 +137,7 @@ func youtubeFailure(resp *fetch.Response, now time.Time, key string) *AnswerErro
 			e.Kind = Ban
 		}
 		if s := snippet(string(resp.Body[:min(len(resp.Body), 512)])); s != "" {
-			e.Err = errors.New("it begins: " + strings.ReplaceAll(s, key, "[redacted]"))
+			e.Err = errors.New("it begins: " + s)
 		}
 		return e
 	}
@@ -146,7 +146,7 @@ func youtubeFailure(resp *fetch.Response, now time.Time, key string) *AnswerErro
 		e.Reason = reasons[0]
 	}
 	if m := snippet(string(body.Error.Message)); m != "" {
-		e.Err = errors.New(strings.ReplaceAll(m, key, "[redacted]"))
+		e.Err = errors.New(m)
 	}
 	if resp.Status >= 500 {
 		return e

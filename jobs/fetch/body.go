@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -57,9 +59,9 @@ func readBody(ctx context.Context, resp *http.Response, l limits, cancel context
 }
 
 func decode(w *watch, resp *http.Response, l limits) ([]byte, error) {
-	coding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ",")))
+	coding := codingOf(resp.Header)
 	switch coding {
-	case "", "identity":
+	case "":
 		return readAll(w, l, resp.ContentLength)
 	case "gzip", "x-gzip":
 	default:
@@ -67,21 +69,68 @@ func decode(w *watch, resp *http.Response, l limits) ([]byte, error) {
 	}
 	// A 304, and an empty 200, may name an encoding and have no bytes.
 	var first [1]byte
-	if n, err := io.ReadFull(w, first[:]); n == 0 {
+	n, err := io.ReadFull(w, first[:])
+	if n == 0 {
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
 		return nil, err
 	}
-	z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(first[:]), w))
-	if err != nil {
+	z := &members{r: bufio.NewReader(io.MultiReader(bytes.NewReader(first[:]), w))}
+	if z.Reader, err = gzip.NewReader(z.r); err != nil {
 		return nil, err
 	}
-	body, err := readAll(z, l, -1)
-	if err != nil || l.first > 0 {
-		return body, err
+	z.Multistream(false)
+	return readAll(z, l, -1)
+}
+
+// noCoding are words that servers put where a coding stands, and that change
+// no byte.
+var noCoding = []string{"", "identity", "none", "7bit", "8bit", "binary", "utf-8", "utf8", "aws-chunked"}
+
+// codingOf is what a body is encoded in; "" is nothing.
+func codingOf(h http.Header) string {
+	var all []string
+	for one := range strings.SplitSeq(strings.ToLower(strings.Join(h.Values("Content-Encoding"), ",")), ",") {
+		if one = strings.TrimSpace(one); !slices.Contains(noCoding, one) {
+			all = append(all, one)
+		}
 	}
-	return body, z.Close()
+	return strings.Join(all, ", ")
+}
+
+// members reads gzip members to the end of the last. What follows it and begins
+// none, such as a line break that a script printed, is no part of the body: a
+// member says itself that it is whole.
+type members struct {
+	*gzip.Reader
+	r *bufio.Reader
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	for {
+		n, err := m.Reader.Read(p)
+		switch {
+		case !errors.Is(err, io.EOF):
+			return n, err
+		case n > 0:
+			return n, nil
+		}
+		head, err := m.r.Peek(2)
+		if string(head) != "\x1f\x8b" {
+			if err == nil {
+				_, err = io.Copy(io.Discard, m.r)
+			}
+			if err == nil {
+				err = io.EOF
+			}
+			return 0, err
+		}
+		if err := m.Reset(m.r); err != nil {
+			return 0, err
+		}
+		m.Multistream(false)
+	}
 }
 
 // readAll reads to the end, or fails at the first byte beyond the cap; or it

@@ -57,7 +57,8 @@ func classify(err error, p *progress) Kind {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed):
 		return KindReset
 	case errors.Is(err, bufio.ErrBufferFull), strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "unsupported"),
-		strings.Contains(err.Error(), "exceeded"), strings.Contains(err.Error(), "invalid"), strings.Contains(err.Error(), "Content-Length"):
+		strings.Contains(err.Error(), "exceeded"), strings.Contains(err.Error(), "invalid"), strings.Contains(err.Error(), "Content-Length"),
+		strings.Contains(err.Error(), "too many transfer encodings"), strings.Contains(err.Error(), "chunk length too large"):
 		return KindProtocol
 	}
 	return KindReset

@@ -143,7 +143,7 @@ func (c *Client) Do(ctx context.Context, req Request, via Via) (*Response, error
 			return nil, fail(err, nil)
 		}
 		secrets = append(secrets, secretsOf(nil, nil, false, over.Proxy)...)
-		resp, body, p, err := c.hop(ctx, over, checked, header, req.First) //nolint:bodyclose // hop has read and closed it
+		resp, body, p, err := c.hop(ctx, over, checked, header, req.First, hops > 0) //nolint:bodyclose // hop has read and closed it
 		if err != nil {
 			return nil, fail(err, p)
 		}
@@ -200,8 +200,11 @@ func answer(resp *http.Response, body []byte, u *url.URL, hops int, label string
 }
 
 // hop sends one request and reads its answer. It goes out a second time only
-// where a kept connection had ended before anything was written to it.
-func (c *Client) hop(ctx context.Context, via Via, u *url.URL, h http.Header, first int64) (*http.Response, []byte, *progress, error) {
+// where a kept connection had ended before anything was written to it; and
+// where one that was led here by a redirect met a kept connection that brought
+// not a byte: many a server closes behind a redirect without saying so, and
+// would do it each time anew.
+func (c *Client) hop(ctx context.Context, via Via, u *url.URL, h http.Header, first int64, led bool) (*http.Response, []byte, *progress, error) {
 	tr, giveBack, err := c.pool.take(via)
 	if err != nil {
 		return nil, nil, nil, err
@@ -211,7 +214,8 @@ func (c *Client) hop(ctx context.Context, via Via, u *url.URL, h http.Header, fi
 		// A new one each time: hooks of the last try may still be running.
 		p := &progress{}
 		resp, body, err := c.once(ctx, tr, u, h, first, p)
-		if err == nil || ctx.Err() != nil || tries >= 4 || !p.again() {
+		again := p.again() || led && p.reused.Load() && !p.answered.Load() && classify(err, p) == KindReset
+		if err == nil || ctx.Err() != nil || tries >= 4 || !again {
 			return resp, body, p, err
 		}
 	}

@@ -94,6 +94,15 @@ func TestEncodings(t *testing.T) {
 		{"gzip", "gzip", zipped(t, plain), ""},
 		{"x-gzip", "X-GZIP", zipped(t, plain), ""},
 		{"gzip in two members", "gzip", append(zipped(t, plain[:2000]), zipped(t, plain[2000:])...), ""},
+		{"gzip and what says nothing", "aws-chunked,gzip, identity", zipped(t, plain), ""},
+		{"gzip with a line break behind it", "gzip", append(zipped(t, plain), "\r\n"...), ""},
+		{"gzip padded with zeros", "gzip", append(zipped(t, plain), make([]byte, 600)...), ""},
+		{"gzip with a page behind it", "gzip", append(zipped(t, plain), strings.Repeat("<!-- cached -->", 1000)...), ""},
+		{"gzip whose second member is cut", "gzip", append(zipped(t, plain[:2000]), zipped(t, plain[2000:])[:20]...), KindTruncated},
+		{"gzip whose second member lies", "gzip", append(zipped(t, plain[:2000]), "\x1f\x8b no more than its beginning"...), KindProtocol},
+		{"a charset for an encoding", "UTF-8", plain, ""},
+		{"none by its name", "none", plain, ""},
+		{"a coding of nobody", "x-mine", plain, KindProtocol},
 		{"br, which nobody asked for", "br", plain, KindProtocol},
 		{"deflate", "deflate", plain, KindProtocol},
 		{"gzip twice", "gzip, gzip", zipped(t, zipped(t, plain)), KindProtocol},
@@ -243,7 +252,7 @@ func TestTooSlow(t *testing.T) {
 		{"headers that never come, total first", silent, Config{Timeout: 80 * time.Millisecond}, errTotal},
 		{"a body that falls silent", drip(time.Minute), Config{IdleBody: 80 * time.Millisecond}, errIdle},
 		{"a body that drips for ever", drip(5 * time.Millisecond), Config{Timeout: 150 * time.Millisecond}, errTotal},
-		{"a body below the least rate", drip(5 * time.Millisecond), Config{IdleBody: 100 * time.Millisecond, MinRate: 1 << 20}, errSlow},
+		{"a body below the least rate", drip(5 * time.Millisecond), Config{IdleBody: 2 * time.Second, MinRate: 1 << 20}, errSlow},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, tt.h)

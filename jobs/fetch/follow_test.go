@@ -1,10 +1,13 @@
 package fetch
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -107,5 +110,57 @@ func TestOnlyEncodingsThatWereAskedFor(t *testing.T) {
 	sent, err := c.Header(Request{Header: http.Header{"Accept": {"a/b"}}})
 	if err != nil || sent.Get("Accept-Encoding") != "gzip" || sent.Get("User-Agent") == "" || sent.Get("Accept") != "a/b" {
 		t.Errorf("%v %v", sent, err)
+	}
+}
+
+// A server that closes behind its redirect without saying so is asked on, over
+// a new connection; the first request of a fetch is never sent again by itself.
+func TestARedirectByAServerThatClosesIsFollowed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	asked := make(chan string, 10)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				br := bufio.NewReader(conn)
+				for first := true; ; first = false {
+					r, err := http.ReadRequest(br)
+					if err != nil {
+						return
+					}
+					asked <- r.URL.Path
+					switch {
+					case !first: // too late: it had meant to close
+						return
+					case r.URL.Path == "/":
+						_, _ = io.WriteString(conn, "HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n")
+					default:
+						_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnews")
+					}
+				}
+			}()
+		}
+	}()
+	c := open(t, Config{})
+	if resp := get(t, c, "http://"+l.Addr().String()+"/", Via{}); string(resp.Body) != "news" || resp.Redirects != 1 {
+		t.Errorf("%q after %d redirects", resp.Body, resp.Redirects)
+	}
+	for _, want := range []string{"/", "/next", "/next"} {
+		if got := <-asked; got != want {
+			t.Errorf("asked for %s, want %s", got, want)
+		}
+	}
+	_, err = c.Do(t.Context(), Request{URL: "http://" + l.Addr().String() + "/other"}, Via{}) // over the kept one
+	wantKind(t, err, KindReset)
+	if got := <-asked; got != "/other" || len(asked) != 0 {
+		t.Errorf("asked for %s, and %d times more", got, len(asked))
 	}
 }

@@ -44,7 +44,7 @@ var kindsInOrder = []struct{ kind, means string }{
 	{string(fetch.KindTruncated), "the body ended before its end"},
 	{string(fetch.KindTooLarge), "more decoded bytes than `fetch.max_body`"},
 	{string(fetch.KindCancelled), "we stopped it: the worker stops, a person cancels"},
-	{string(source.QuotaRate), "429, `rateLimitExceeded`, `userRateLimitExceeded`"},
+	{string(source.QuotaRate), "429, 403 with Retry-After, `rateLimitExceeded`, `userRateLimitExceeded`"},
 	{string(source.QuotaDay), "`quotaExceeded`, `dailyLimitExceeded`, a 429 that names a day"},
 	{string(source.Target5xx), "5xx, 408, 425"},
 	{string(source.Ban), "a challenge page, or a ban page by the source's `ban`"},

@@ -68,7 +68,8 @@ func (e *AnswerError) Unwrap() error { return e.Err }
 func byStatus(resp *fetch.Response, now time.Time) *AnswerError {
 	s := resp.Status
 	e := &AnswerError{Reason: fmt.Sprintf("status %d", s)}
-	e.RetryAfter, _ = fetch.RetryAfter(resp.Header, now)
+	named := false
+	e.RetryAfter, named = fetch.RetryAfter(resp.Header, now)
 	switch {
 	case s == http.StatusOK || s == http.StatusNonAuthoritativeInfo:
 		return nil
@@ -82,7 +83,7 @@ func byStatus(resp *fetch.Response, now time.Time) *AnswerError {
 		e.Kind = NotAFeed
 	case s == http.StatusNotFound || s == http.StatusGone:
 		e.Kind = NotFound
-	case s == http.StatusTooManyRequests:
+	case s == http.StatusTooManyRequests, s == http.StatusForbidden && named: // GitHub's word for a secondary limit
 		e.Kind = QuotaRate
 	case s == http.StatusUnauthorized || s == http.StatusForbidden || s == http.StatusUnavailableForLegalReasons:
 		e.Kind = Forbidden

@@ -399,6 +399,8 @@ func TestStatuses(t *testing.T) {
 		{401, nil, Forbidden, 0},
 		{403, nil, Forbidden, 0},
 		{403, []string{"Cf-Mitigated", "challenge"}, Ban, 0},
+		{403, []string{"Retry-After", "60"}, QuotaRate, time.Minute},
+		{403, []string{"Retry-After", "soon"}, Forbidden, 0},
 		{404, nil, NotFound, 0},
 		{410, nil, NotFound, 0},
 		{408, nil, Target5xx, 0},

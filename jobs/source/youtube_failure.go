@@ -70,14 +70,20 @@ func readYouTubeError(body []byte) (e youtubeError, ok bool) {
 // byReason is what a reason means, whatever the status that brought it. A 403
 // or 404 that is not here is Forbidden or NotFound, any other 4xx Invalid.
 var byReason = map[string]AnswerKind{
-	"quotaExceeded":           QuotaDay,
-	"dailyLimitExceeded":      QuotaDay,
-	"dailyLimitExceededUnreg": QuotaDay,
-	"rateLimitExceeded":       QuotaRate,
-	"userRateLimitExceeded":   QuotaRate,
-	"RATE_LIMIT_EXCEEDED":     QuotaRate,
-	"RESOURCE_EXHAUSTED":      QuotaRate,
-	"concurrentLimitExceeded": QuotaRate,
+	"quotaExceeded":                    QuotaDay,
+	"dailyLimitExceeded":               QuotaDay,
+	"dailyLimitExceededUnreg":          QuotaDay,
+	"variableTermExpiredDailyExceeded": QuotaDay,
+	"rateLimitExceeded":                QuotaRate,
+	"rateLimitExceededUnreg":           QuotaRate,
+	"userRateLimitExceeded":            QuotaRate,
+	"userRateLimitExceededUnreg":       QuotaRate,
+	"limitExceeded":                    QuotaRate,
+	"servingLimitExceeded":             QuotaRate,
+	"variableTermLimitExceeded":        QuotaRate,
+	"RATE_LIMIT_EXCEEDED":              QuotaRate,
+	"RESOURCE_EXHAUSTED":               QuotaRate,
+	"concurrentLimitExceeded":          QuotaRate,
 
 	// The key is wrong, or closed to this API or address: for good.
 	"keyInvalid":                      Invalid,

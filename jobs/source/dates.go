@@ -13,7 +13,7 @@ import (
 const zoneForm = `(?:\s*(Z|(?:GMT|UTC)?[+-]\d{1,2}(?::?\d\d)?|[A-Z]{1,5}))?$`
 
 var (
-	isoForm = regexp.MustCompile(`(?i)^(\d{4})-?(\d\d)-?(\d\d)(?:T|\s+)(\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9})\d*)?)?` + zoneForm)
+	isoForm = regexp.MustCompile(`(?i)^(\d{4})[-/]?(\d\d)[-/]?(\d\d)(?:T|\s+)(\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9})\d*)?)?` + zoneForm)
 	rfcForm = regexp.MustCompile(`(?i)^(?:[a-z]{2,9}\.?,?\s*)?(\d{1,2})[\s-]+([a-z]{3,9})\.?[\s-]+(\d{4}|\d\d),?\s+(\d{1,2}):(\d\d)(?::(\d\d))?()` + zoneForm)
 	// A remark behind: (UTC) as mail has it, [Europe/Oslo] as Java has it.
 	remark = regexp.MustCompile(`\s*(?:\([^()]*\)|\[[^][]*\])$`)

@@ -8,7 +8,7 @@ import (
 
 // readingRevision is raised when a reader comes to make other items of the
 // same bytes, so that a target's "not modified" does not keep the old ones.
-const readingRevision = 2
+const readingRevision = 3
 
 // Fingerprint tells what is asked and how the answer is read: while it is the
 // same, a target that says "not modified" speaks of what was read. It is no

@@ -99,7 +99,7 @@ func dated(s string) time.Time {
 		return t
 	}
 	for _, layout := range []string{
-		"2006-01-02", time.RFC1123, time.ANSIC, "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006",
+		"2006-01-02", "2006/01/02", time.RFC1123, time.ANSIC, "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006",
 	} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mmcdole/gofeed"
+	ext "github.com/mmcdole/gofeed/extensions"
 	"github.com/mmcdole/gofeed/rss"
 )
 
@@ -104,5 +105,29 @@ func fromGofeed(it *gofeed.Item, base *url.URL) entry {
 	if it.Image != nil {
 		e.image = webLink(base, it.Image.URL)
 	}
+	e.fromExtensions(it.Extensions, base)
 	return e
+}
+
+// fromExtensions fills what the feed's own elements leave open from those of
+// podcasts and of Media RSS, which YouTube's feeds put into a group.
+func (e *entry) fromExtensions(x ext.Extensions, base *url.URL) {
+	media := []map[string][]ext.Extension{x["media"]}
+	for _, g := range x["media"]["group"] {
+		media = append(media, g.Children)
+	}
+	for _, m := range media {
+		for _, t := range m["thumbnail"] {
+			e.image = firstOf(e.image, webLink(base, t.Attrs["url"]))
+		}
+		for _, d := range m["description"] {
+			e.summary = firstOf(e.summary, d.Value)
+		}
+		for _, t := range m["title"] {
+			e.title = firstOf(e.title, oneLine(t.Value))
+		}
+	}
+	for _, t := range x["itunes"]["title"] {
+		e.title = firstOf(e.title, oneLine(t.Value))
+	}
 }

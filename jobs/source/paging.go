@@ -193,7 +193,9 @@ func (j *jsonAPI) next(ctx context.Context, at trail, doc any, resp *fetch.Respo
 		if err != nil {
 			return "", &AnswerError{Kind: NotAFeed, Reason: "the answer does not fit the expressions", Err: err}
 		}
-		to = nextScalar(v)
+		if to, err = nextScalar(v); err != nil {
+			return "", &AnswerError{Kind: NotAFeed, Reason: "paging.cursor", Err: err}
+		}
 		if len(to) > longestPlace {
 			return "", &AnswerError{Kind: NotAFeed, Reason: fmt.Sprintf("the cursor is longer than %d bytes", longestPlace)}
 		}
@@ -205,7 +207,9 @@ func (j *jsonAPI) next(ctx context.Context, at trail, doc any, resp *fetch.Respo
 			if err != nil {
 				return "", &AnswerError{Kind: NotAFeed, Reason: "the answer does not fit the expressions", Err: err}
 			}
-			link = nextScalar(v)
+			if link, err = nextScalar(v); err != nil {
+				return "", &AnswerError{Kind: NotAFeed, Reason: "paging.next", Err: err}
+			}
 		}
 		if link == "" {
 			return "", nil
@@ -242,10 +246,23 @@ func (j *jsonAPI) beyondTheLast(at trail, status int) bool {
 }
 
 // nextScalar is a link or a cursor as an API gives it: null, false and empty
-// are the end.
-func nextScalar(v any) string {
-	if b, ok := v.(bool); ok && !b {
-		return ""
+// are the end. An object or a list is neither, and no end: the list would be cut.
+func nextScalar(v any) (string, error) {
+	switch x := v.(type) {
+	case bool:
+		if x {
+			return "", errors.New("it gives true, which leads nowhere; it should give a text, or null at the end")
+		}
+		return "", nil
+	case map[string]any:
+		for _, inner := range []string{"href", "url"} {
+			if _, has := x[inner]; has {
+				return "", fmt.Errorf("it gives an object; its .%s may be what is meant", inner)
+			}
+		}
+		return "", errors.New("it gives an object; it should give a text, or null at the end")
+	case []any:
+		return "", errors.New("it gives a list; it should give a text, or null at the end")
 	}
-	return scalar(v)
+	return scalar(v), nil
 }

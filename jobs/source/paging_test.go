@@ -336,3 +336,26 @@ func TestUserInTheURLGoesWithEveryPageOfItsSite(t *testing.T) {
 		}
 	}
 }
+
+// What is neither a link nor an end fails the answer: taken for the end it would
+// make a part of the list the whole.
+func TestANextPageThatIsNoTextIsNotTheEnd(t *testing.T) {
+	for given, says := range map[string]string{
+		`{"href": "https://x.example/2"}`: ".href", `{"url": "/2"}`: ".url", `{}`: "an object", `["/2"]`: "a list", `[]`: "a list", `true`: "true",
+		`null`: "", `false`: "", `""`: "",
+	} {
+		for name, paging := range map[string]*Paging{"paging.next": {Next: ".next"}, "paging.cursor": {Cursor: ".next", Param: "after"}} {
+			s := build(t, Config{Kind: "json", URL: "https://x.example/1", Items: ".data[]", Paging: paging})
+			a, err := s.Read(answerTo(t, s, Page{}, 200, []byte(`{"data": [{"id": 1}], "next": `+given+`}`)))
+			if says == "" {
+				if err != nil || a.Next != "" || len(a.Items) != 1 {
+					t.Errorf("%s gives %s: %v, next %q", name, given, err, a.Next)
+				}
+				continue
+			}
+			if e := wantAnswer(t, err, NotAFeed); !strings.Contains(e.Error(), name) || !strings.Contains(e.Error(), says) {
+				t.Errorf("%s gives %s: %v", name, given, e)
+			}
+		}
+	}
+}

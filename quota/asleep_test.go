@@ -100,3 +100,32 @@ func TestWhoComesBehindASleeperIsToldWhenTheLogHasRoomForBoth(t *testing.T) {
 	d.grant("script", 4)
 	d.used(9)
 }
+
+// Interactive ones sleep, though they could have come since the one before them left. A
+// Scheduled one that needs more to leave than they alone free is promised what holds
+// when they come at their promises, and not before.
+func TestAPromiseCountsOnInteractiveOnesThatSleep(t *testing.T) {
+	t.Parallel()
+	d := open(t, window(4, time.Hour))
+	d.shut(time.Minute)
+	d.urgent("leaves", 4)
+	sleepers := []quota.Decision{d.urgent("first", 1), d.urgent("second", 1)}
+	d.leave("leaves")
+	fits := d.charge("fits", 2)
+	if !fits.At.Equal(d.hand.now().Add(time.Minute)) {
+		t.Fatalf("it fits beside those that sleep: %+v", fits)
+	}
+	promised := d.charge("counts on them", 3)
+	d.hand.set(fits.At)
+	d.grant("fits", 2)
+	for _, s := range sleepers {
+		d.hand.set(s.At)
+		if got := d.urgent(s.ID, 1); !got.Granted {
+			t.Fatalf("at its promise: %+v", got)
+		}
+	}
+	if promised.At.After(d.hand.now()) {
+		d.hand.set(promised.At)
+	}
+	d.grant("counts on them", 3)
+}

@@ -70,6 +70,9 @@ func decide(c Config, s *sheet, now int64, r Request) verdict {
 	if before > 0 {
 		at = max(at, line.places[before-1].follows+1)
 	}
+	if r.Priority == Scheduled && a.interactive > 0 {
+		at = max(at, s.lines[Interactive].places[a.interactive-1].follows+1)
+	}
 	if !alone || at <= told+sleeps || v.mine < 0 && r.NoLine {
 		told = at
 	}

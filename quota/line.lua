@@ -3,6 +3,7 @@
 -- continuation: a waiter counts as an entry at its promise. So the next promise
 -- is found as a Retry-After is, by sums, with no walk: O(log n).
 
+local SCHEDULED, INTERACTIVE = 1, 2
 local LINE = {KEYS[7], KEYS[8]}
 local SUMS = {KEYS[9], KEYS[10]}
 local LATER = '\t'      -- before a charge ID, which never begins so: what follows it, where that is not its promise
@@ -106,7 +107,7 @@ end
 -- promise is the instant at which cost units will be free after the units that
 -- wait before it: in each window so much must have left, of the log or of the
 -- waiters once they are granted. seq is the place, nil for the end of the line.
--- The second answer rises along the line: those behind count on it. They differ where
+-- The second answer rises along the line, from interactive to scheduled too: those behind count on it. They differ where
 -- those before it were promised later than need be by now (a block was lifted, units
 -- were given back) and sleep: if it fits into one limit with all of them, it need not
 -- wait for their coming.
@@ -130,6 +131,9 @@ local function promise(c, before, cost, seq)
   local told = at
   if ahead[1] then
     at = math.max(at, waiter(ahead[1]).follows + 1)
+  end
+  if c == SCHEDULED and m.sum[INTERACTIVE] > 0 then
+    at = math.max(at, waiter(call('ZREVRANGE', LINE[INTERACTIVE], '0', '0')[1]).follows + 1)
   end
   if not alone or at <= told + SLEEPS then
     told = at

@@ -3,9 +3,11 @@ package quota_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +33,8 @@ type paired struct {
 	promises promises        // those that bind
 	waits    []quota.Request // those who were given one
 	long     bool            // days among the windows, always: how long the log is kept does not change
+	shifts   bool            // days of 23 and 25 hours; the line then never comes to more than a week
+	year     bool            // a window of a leap year, always
 }
 
 // grant is one that was told, and the config by which it was made.
@@ -43,6 +47,13 @@ type grant struct {
 func newPaired(rdb redis.UniversalClient, rt *rapid.T) *paired {
 	p := &paired{ctx: context.Background(), rdb: rdb, hand: newHand(), name: testredis.Name("m"), last: map[string]int{}, promises: promises{}}
 	p.long = rapid.Bool().Draw(rt, "long")
+	p.shifts = p.long && rapid.Bool().Draw(rt, "shifts")
+	p.year = !p.shifts && rapid.IntRange(0, 3).Draw(rt, "year") == 0
+	if p.shifts {
+		p.hand.set(rapid.SampledFrom([]time.Time{
+			time.Date(2026, 10, 31, 20, 0, 0, 0, time.UTC), time.Date(2027, 3, 13, 20, 0, 0, 0, time.UTC),
+		}).Draw(rt, "before a change"))
+	}
 	p.cfg = p.anyConfig(rt)
 	l, err := quota.New(rdb, []quota.Config{p.cfg}, quota.WithClock(p.hand.now))
 	if err != nil {
@@ -57,29 +68,52 @@ func newPaired(rdb redis.UniversalClient, rt *rapid.T) *paired {
 
 var someZones = []*time.Location{time.FixedZone("noon", 12*3600), time.FixedZone("west", -7*3600), time.FixedZone("half", 9*3600+1800)}
 
+var shifting = func() *time.Location {
+	la, err := time.LoadLocation("America/Los_Angeles")
+	if err != nil {
+		panic(err)
+	}
+	return la
+}()
+
 func (p *paired) anyConfig(rt *rapid.T) quota.Config {
-	lengths := []time.Duration{time.Microsecond * 5, time.Second, 10 * time.Second, time.Minute, time.Hour}
+	lengths := []time.Duration{time.Microsecond, time.Microsecond * 5, time.Millisecond, time.Second, 10 * time.Second, time.Minute, time.Hour}
 	if p.long {
 		lengths = append(lengths, 20*time.Hour)
 	}
 	c := quota.Config{Name: p.name, Grace: rapid.SampledFrom([]time.Duration{0, time.Second, 10 * time.Second}).Draw(rt, "grace")}
 	most := int64(0)
 	for i := range rapid.IntRange(1, 3).Draw(rt, "windows") {
-		w := quota.Window{Limit: rapid.Int64Range(1, 60).Draw(rt, "limit")}
+		w := quota.Window{Limit: rapid.OneOf(rapid.Int64Range(1, 60), rapid.Int64Range(1, 60), rapid.SampledFrom([]int64{1, quota.MaxLimit})).Draw(rt, "limit")}
+		if p.shifts {
+			w.Limit = rapid.Int64Range(50, 60).Draw(rt, "limit")
+		}
 		if p.long && (i == 0 || rapid.Bool().Draw(rt, "day")) {
 			w.Calendar, w.Location = "day", rapid.SampledFrom(someZones).Draw(rt, "zone")
+			if p.shifts && rapid.Bool().Draw(rt, "of a zone that shifts") {
+				w.Location = shifting
+			}
+		} else if p.year && (i == 0 || !p.long && rapid.IntRange(0, 3).Draw(rt, "of a year") == 0) {
+			w.Per = 366 * 24 * time.Hour
 		} else {
 			w.Per = rapid.SampledFrom(lengths).Draw(rt, "per")
 		}
 		c.Windows = append(c.Windows, w)
 		most = max(most, w.Limit)
 	}
-	c.Reserve = rapid.Int64Range(0, most/2).Draw(rt, "reserve")
+	if p.year && p.long { // the first is the day
+		c.Windows = append(c.Windows, quota.Window{Limit: rapid.Int64Range(1, 60).Draw(rt, "limit"), Per: 366 * 24 * time.Hour})
+	}
+	c.Reserve = rapid.Int64Range(0, min(most/2, 30)).Draw(rt, "reserve")
+	if p.shifts {
+		c.Reserve = min(c.Reserve, 10)
+	}
 	return c
 }
 
 func (p *paired) charge(rt *rapid.T, r quota.Request) {
 	r.Quota = p.name
+	p.l.Eager(p.name)
 	got, err := p.l.Charge(p.ctx, r)
 	p.check(rt, r, got, err)
 }
@@ -89,7 +123,19 @@ func (p *paired) chargeAll(rt *rapid.T, requests []quota.Request) {
 	for i := range requests {
 		requests[i].Quota = p.name
 	}
-	for i, a := range p.l.ChargeAll(p.ctx, requests) {
+	asked := slices.Clone(requests)
+	stranger := rapid.IntRange(-len(asked), len(asked)).Draw(rt, "of a quota that is none")
+	if stranger >= 0 {
+		asked = slices.Insert(asked, stranger, quota.Request{Quota: p.name + "-none", ID: "id1", Cost: 1})
+	}
+	answers := p.l.ChargeAll(p.ctx, asked)
+	if stranger >= 0 {
+		if a := answers[stranger]; !errors.Is(a.Err, quota.ErrUnknownQuota) || a.Granted {
+			rt.Fatalf("of a quota that is none: %+v", a)
+		}
+		answers = slices.Delete(answers, stranger, stranger+1)
+	}
+	for i, a := range answers {
 		p.check(rt, requests[i], a.Decision, a.Err)
 	}
 }
@@ -134,7 +180,10 @@ func (p *paired) grace() time.Duration {
 
 // keep is how long IDs are remembered, as the package says.
 func (p *paired) keep() time.Duration {
-	if p.long {
+	switch {
+	case p.year:
+		return 366 * 24 * time.Hour
+	case p.long:
 		return 50 * time.Hour
 	}
 	return time.Hour
@@ -221,7 +270,16 @@ func (p *paired) compare(rt *rapid.T) {
 	p.law(rt)
 }
 
-var someIDs = rapid.Custom(func(rt *rapid.T) string { return fmt.Sprint("id", rapid.IntRange(0, 30).Draw(rt, "id")) })
+var someIDs = rapid.Custom(func(rt *rapid.T) string {
+	k := rapid.IntRange(0, 30).Draw(rt, "id")
+	if k < len(oddIDs) {
+		return oddIDs[k]
+	}
+	return fmt.Sprint("id", k)
+})
+
+// oddIDs could be taken for something else.
+var oddIDs = []string{" ", "1", "-1", "nan", "%d", "+feed", "\\t1", `"`, "until", strings.Repeat("~", 200)}
 
 // onBoth runs a model on a real server and on the embedded one, whose Lua is
 // slow: there, one schedule in five.
@@ -257,6 +315,7 @@ func TestAsTheModelSays(t *testing.T) {
 				r.Priority = quota.Interactive
 			}
 			r.NoLine = rapid.IntRange(0, 7).Draw(rt, "no line") == 0
+			r.Label = rapid.SampledFrom([]string{"", "", "feed", "1 feed", strings.Repeat("~", 64)}).Draw(rt, "label")
 			return r
 		}
 		ask := func(rt *rapid.T) { p.charge(rt, request(rt)) }
@@ -346,6 +405,17 @@ func TestAsTheModelSays(t *testing.T) {
 					rt.Fatal(err)
 				}
 				if err := p.ledger.Configure(p.cfg); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"taken out, and put back": func(rt *rapid.T) {
+				if err := p.l.Reload(nil); err != nil {
+					rt.Fatal(err)
+				}
+				if _, err := p.l.Charge(p.ctx, quota.Request{Quota: p.name, ID: "id1", Cost: 1}); !errors.Is(err, quota.ErrUnknownQuota) {
+					rt.Fatalf("it is taken out: %v", err)
+				}
+				if err := p.l.Reload([]quota.Config{p.cfg}); err != nil {
 					rt.Fatal(err)
 				}
 			},

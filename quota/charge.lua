@@ -7,8 +7,7 @@
 --        class (1 scheduled, 2 interactive; 3 and 4 are these, and take no place);
 --        then, if a request has a label, a line of its number, a blank and the label
 --        for each that has one
--- Reply  {spans, an answer for each request}; for a sole request that is granted,
---        spans and answer as one text. Granted, an answer is numbers as in a
+-- Reply  {spans, an answer for each request}. Granted, an answer is numbers as in a
 --        state: cost, at, each window's used. Refused, it is
 --        {cost, at, wait, position, reason, each window's used}.
 --        spans     each window's length, µs, numbers as in a state; a calendar's is that of its present day

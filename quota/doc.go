@@ -76,7 +76,10 @@
 // what a window counts is a difference, and Retry-After is found by halving: O(log n)
 // in the log and in the line. What a grant needs to know is one string, with the
 // newest entries in it: read once, written once. ChargeAll answers many requests in
-// one round trip, and those of one quota in one run of the script.
+// one round trip, and those of one quota in one run of the script. One alone tries a
+// short script first, which knows half of the keys and grants where nobody waits and
+// no entry left a window; where that has often had to leave it to the long one, it is
+// tried less often.
 //
 // # What is seen
 //
@@ -105,7 +108,7 @@
 // # Keys
 //
 // All keys of a quota share one hash tag, and all have a TTL. What is written has it
-// again; every eighth grant gives it to both logs, to meta and to series, written or not.
+// again, to within a second; every eighth grant gives it to both logs, to meta and to series, written or not.
 // fw:{quota:NAME}:state (totals, the newest entries), :meta (block, counters),
 // :series (the counters as quarters of an hour began, and their labels), :labels (those of
 // the newest quarter), :log:0 and :log:1 (two

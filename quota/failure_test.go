@@ -215,7 +215,7 @@ func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	rdb, wire := breakable(t)
 	wire.LoseEvery(97, "evalsha")
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := quota.Config{Name: testredis.Name("many"), Windows: []quota.Window{{Limit: 40, Per: 200 * time.Millisecond}, {Limit: 25, Per: 100 * time.Millisecond}}}
 	const procs, each, charges = 4, 8, 8

@@ -11,6 +11,7 @@
 --        9, 10 sums:*        hash    units that wait, by place (a tree)
 --        11 series           hash    quarter of an hour -> the counters as it began, and whom its units went to
 --        12 labels           hash    whom the newest quarter's units went to
+--        hot.lua has fewer: it takes 11 and 12 as its 5 and 6
 -- ARGV   1 the time in µs, or '' for the server's own
 --        2 the quota, numbers of 8 bytes: how long the log and the IDs are kept, µs; grace, µs;
 --          reserve, units; number of windows; per window limit and span, µs; per calendar window,
@@ -24,8 +25,7 @@
 -- saves the server their conversion; other numbers go as they are, and it writes
 -- all digits of an integer. Lua's own tostring and .. do not: past 10^14 they round.
 
-local STATE, META, WAIT, DUE = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
-local SCHEDULED, INTERACTIVE = 1, 2
+local STATE, META = KEYS[1], KEYS[2]
 
 local call = redis.call
 local format, match, sub = string.format, string.match, string.sub

@@ -134,5 +134,5 @@ if not asked[i] then
       note_grants()
     end
   end
-  return asked[2] and replies or replies[1] .. replies[2]
+  return replies
 end

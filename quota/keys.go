@@ -20,6 +20,11 @@ func keys(prefix, name string) []string {
 	}
 }
 
+// hotKeys are those of them that hot.lua takes.
+func hotKeys(all []string) []string {
+	return []string{all[0], all[1], all[2], all[3], all[10], all[11]}
+}
+
 // runningKeys are a running limit's keys, in one slot too.
 func runningKeys(prefix, name string) []string {
 	p := prefix + "{running:" + name + "}:"

@@ -27,6 +27,9 @@ type bound struct {
 	keys []string
 	args []any       // of every script, made once: the time and days are put in
 	days []*calendar // of the calendar windows
+
+	charge, hot opening
+	haste       haste
 }
 
 // New makes a Limiter. It does no I/O. Its error joins every fault of the quotas.
@@ -74,6 +77,7 @@ func (l *Limiter) bind(c Config) *bound {
 	}
 	log := c.keep() + margin
 	b.args = []any{"", string(numbers), text(log.Milliseconds()), text(max(rest, log).Milliseconds())}
+	b.charge, b.hot = openingOf(chargeScript, b.keys, b.args), openingOf(hotScript, hotKeys(b.keys), b.args)
 	return b
 }
 
@@ -200,29 +204,16 @@ func (l *Limiter) findID(name, id string) (*bound, error) {
 	return b, err
 }
 
-func (l *Limiter) chargeArgs(b *bound, requests ...Request) []any {
-	args := l.args(b, 3*len(requests)+1)
-	labels := ""
-	for i, r := range requests {
-		class := int(r.Priority) + 1
-		if r.NoLine {
-			class += 2
-		}
-		args = append(args, r.ID, r.Cost, class)
-		if r.Label != "" {
-			labels += text(int64(i+1)) + " " + r.Label + "\n"
-		}
-	}
-	if labels != "" {
-		args = append(args, labels)
-	}
-	return args
-}
-
 // args are a script's arguments, in the order that frame.lua gives, with room for
 // so many of its own.
 func (l *Limiter) args(b *bound, own int) []any {
 	args := append(make([]any, 0, len(b.args)+own), b.args...)
+	l.present(b, args)
+	return args
+}
+
+// present puts the time and the days into what is the same for all scripts.
+func (l *Limiter) present(b *bound, args []any) {
 	args[0] = l.instant()
 	if len(b.days) > 0 {
 		numbers := args[1].(string)
@@ -231,7 +222,6 @@ func (l *Limiter) args(b *bound, own int) []any {
 		}
 		args[1] = numbers
 	}
-	return args
 }
 
 func (l *Limiter) argsWith(b *bound, own ...any) []any { return append(l.args(b, len(own)), own...) }

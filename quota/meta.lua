@@ -1,6 +1,8 @@
 -- meta: what only a quota has that was blocked, refunded, or made somebody wait.
 -- The state says when there is none of it; then nothing of this is read.
 
+local WAIT, DUE = KEYS[5], KEYS[6]
+
 -- m.sum and m.seq are per class: units that wait, and the last place given; m.far
 -- is the latest deadline; m.closed the end of a block. m.gone and m.cap are per
 -- log: refunded units, and the last node of their tree. All are 0 when there is none.

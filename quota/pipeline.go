@@ -30,6 +30,10 @@ type part struct {
 // further round trip for each further 64. One that fails says so in its own Err.
 func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
 	answers := make([]Answer, len(requests))
+	if len(requests) == 1 {
+		answers[0] = l.answer(ctx, requests[0])
+		return answers
+	}
 	from := 0
 	for i, r := range requests {
 		if l.never(r) {
@@ -41,6 +45,24 @@ func (l *Limiter) ChargeAll(ctx context.Context, requests []Request) []Answer {
 	}
 	l.chargeAll(ctx, requests[from:], answers[from:])
 	return answers
+}
+
+// answer is ChargeAll of one, where there is nothing to sort.
+func (l *Limiter) answer(ctx context.Context, r Request) (a Answer) {
+	b, err := l.find(r.Quota)
+	if err == nil {
+		err = r.check(b.Config)
+	}
+	if isImpossible(err) {
+		l.hopeless(ctx, r)
+	}
+	if err == nil {
+		a.Decision, err = l.chargeOne(ctx, b, r)
+	}
+	if err != nil {
+		a.Err = fmt.Errorf("quota: charge %q: %w", r.Quota, err)
+	}
+	return a
 }
 
 func (l *Limiter) chargeAll(ctx context.Context, requests []Request, answers []Answer) {
@@ -70,19 +92,20 @@ func (l *Limiter) chargeAll(ctx context.Context, requests []Request, answers []A
 func (l *Limiter) ask(ctx context.Context, parts []*part, answers []Answer) {
 	if len(parts) == 1 {
 		p := parts[0]
-		p.cmd = chargeScript.Run(ctx, l.rdb, p.bound.keys, l.chargeArgs(p.bound, p.requests...)...)
+		p.cmd = l.run(ctx, p.bound, p.bound.charge, p.requests...)
 		p.read(answers)
 		return
 	}
 	pipe := l.rdb.Pipeline()
 	for _, p := range parts {
-		p.cmd = chargeScript.EvalSha(ctx, pipe, p.bound.keys, l.chargeArgs(p.bound, p.requests...)...)
+		p.cmd = l.command(ctx, p.bound, p.bound.charge, p.requests...)
+		_ = pipe.Process(ctx, p.cmd)
 	}
 	_, _ = pipe.Exec(ctx) // each command carries its own error
 	for _, p := range parts {
 		if redis.HasErrorPrefix(p.cmd.Err(), "NOSCRIPT") {
 			// The server forgot the script. The first that is run alone brings it back.
-			p.cmd = chargeScript.Run(ctx, l.rdb, p.bound.keys, l.chargeArgs(p.bound, p.requests...)...)
+			p.cmd = l.run(ctx, p.bound, p.bound.charge, p.requests...)
 		}
 		p.read(answers)
 	}
@@ -94,16 +117,21 @@ func (l *Limiter) never(r Request) bool {
 	return err == nil && isImpossible(r.check(b.Config))
 }
 
+// answered is what a run of charge.lua answered.
+func answered(b *bound, cmd *redis.Cmd, requests ...Request) ([]Decision, error) {
+	reply, err := cmd.Result()
+	if err != nil {
+		return nil, scriptError(err)
+	}
+	return decisions(b.Config, reply, requests...)
+}
+
 // read puts the script's answers where they belong.
 func (p *part) read(answers []Answer) {
-	var ds []Decision
-	reply, err := p.cmd.Result()
-	if err == nil {
-		ds, err = decisions(p.bound.Config, reply, p.requests...)
-	}
+	ds, err := answered(p.bound, p.cmd, p.requests...)
 	for k, i := range p.index {
 		if err != nil {
-			answers[i].Err = fmt.Errorf("quota: charge %q: %w", p.bound.Name, scriptError(err))
+			answers[i].Err = fmt.Errorf("quota: charge %q: %w", p.bound.Name, err)
 		} else {
 			answers[i].Decision = ds[k]
 		}
@@ -113,10 +141,7 @@ func (p *part) read(answers []Answer) {
 // parts sorts the requests by quota. Those that need no Redis are answered.
 func (l *Limiter) parts(requests []Request, answers []Answer) []*part {
 	var parts []*part
-	var open map[string]*part // where there are several requests
-	if len(requests) > 1 {
-		open = map[string]*part{}
-	}
+	open := map[string]*part{}
 	for i, r := range requests {
 		b, err := l.find(r.Quota)
 		if err == nil {
@@ -129,9 +154,7 @@ func (l *Limiter) parts(requests []Request, answers []Answer) []*part {
 		p := open[r.Quota]
 		if p == nil || len(p.index) == batch {
 			p = &part{bound: b}
-			if open != nil {
-				open[r.Quota] = p
-			}
+			open[r.Quota] = p
 			parts = append(parts, p)
 		}
 		p.requests, p.index = append(p.requests, r), append(p.index, i)

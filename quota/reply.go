@@ -70,9 +70,13 @@ func (r *reader) time() time.Time {
 func uses(c Config, used, spans []int64) []Use {
 	all := make([]Use, len(c.Windows))
 	for i, w := range c.Windows {
-		all[i] = Use{Limit: w.Limit, Used: used[i], Per: time.Duration(spans[i]) * time.Microsecond, Calendar: w.Calendar, Location: w.Location}
+		all[i] = w.use(used[i], spans[i])
 	}
 	return all
+}
+
+func (w Window) use(used, span int64) Use {
+	return Use{Limit: w.Limit, Used: used, Per: time.Duration(span) * time.Microsecond, Calendar: w.Calendar, Location: w.Location}
 }
 
 func (r *reader) ints(n int) []int64 {
@@ -123,13 +127,6 @@ func packed(to []byte, numbers ...int64) []byte {
 // decisions reads charge.lua's reply to these requests.
 func decisions(c Config, reply any, requests ...Request) ([]Decision, error) {
 	n := len(c.Windows)
-	if _, sole := reply.(string); sole && len(requests) == 1 {
-		all, err := numbers(reply, 2*n+2)
-		if err != nil {
-			return nil, err
-		}
-		return []Decision{grantOf(c, requests[0], all[n:], all[:n])}, nil
-	}
 	answers, ok := reply.([]any)
 	if !ok || len(answers) != 1+len(requests) {
 		return nil, fmt.Errorf("%w: %T for %d requests", errReply, reply, len(requests))
@@ -157,6 +154,19 @@ func decisions(c Config, reply any, requests ...Request) ([]Decision, error) {
 		all[i] = d
 	}
 	return all, nil
+}
+
+// hotGrant reads hot.lua's reply.
+func hotGrant(c Config, reply any, r Request) (Decision, error) {
+	n, err := numbers(reply, 2+2*len(c.Windows))
+	if err != nil {
+		return Decision{}, err
+	}
+	d := Decision{ID: r.ID, Granted: true, Cost: n[0], At: time.UnixMicro(n[1]).UTC(), Windows: make([]Use, len(c.Windows))}
+	for i, w := range c.Windows {
+		d.Windows[i] = w.use(n[3+2*i], n[2+2*i])
+	}
+	return d, nil
 }
 
 // grantOf is a grant from cost, instant and each window's use.

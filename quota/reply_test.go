@@ -17,12 +17,12 @@ func TestRepliesOfAnotherFormAreErrors(t *testing.T) {
 	if ds, err := decisions(c, good(), q, q); err != nil || ds[0].Cost != 5 || ds[0].Windows[0].Used != 9 || ds[1].Position != 2 {
 		t.Fatalf("%+v, %v", ds, err)
 	}
-	if ds, err := decisions(c, pack(1000000, 5, 77, 9), q); err != nil || ds[0].Cost != 5 || ds[0].At.UnixMicro() != 77 || ds[0].Windows[0].Used != 9 {
-		t.Fatalf("%+v, %v", ds, err)
+	if d, err := hotGrant(c, pack(5, 77, 1000000, 9), q); err != nil || !d.Granted || d.Cost != 5 || d.At.UnixMicro() != 77 || d.Windows[0].Used != 9 || d.Windows[0].Per != time.Second {
+		t.Fatalf("%+v, %v", d, err)
 	}
 	for what, bad := range map[string]any{"a number": int64(1), "short": pack(1, 2, 3), "odd": pack(1, 2, 3, 4)[1:]} {
-		if ds, err := decisions(c, bad, q); err == nil {
-			t.Errorf("%s: %+v", what, ds)
+		if d, err := hotGrant(c, bad, q); err == nil {
+			t.Errorf("%s: %+v", what, d)
 		}
 	}
 	for what, spoil := range map[string]func([]any) []any{

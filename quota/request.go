@@ -84,6 +84,9 @@ func (e *ImpossibleError) Error() string {
 }
 
 func isImpossible(err error) bool {
+	if err == nil {
+		return false
+	}
 	var never *ImpossibleError
 	return errors.As(err, &never)
 }

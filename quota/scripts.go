@@ -73,7 +73,8 @@ var runningStateLua string
 var (
 	baseParts     = frameLua + logLua + seriesLua + treeLua + metaLua
 	lineParts     = baseParts + seenLua + ageLua + lineLua
-	chargeScript  = redis.NewScript(frameLua + hotLua + logLua + seriesLua + labelLua + grantLua + treeLua + metaLua + ageLua + lineLua + seenLua + chargeLua)
+	hotScript     = redis.NewScript(frameLua + hotLua)
+	chargeScript  = redis.NewScript(frameLua + logLua + seriesLua + labelLua + grantLua + treeLua + metaLua + ageLua + lineLua + seenLua + chargeLua)
 	refundScript  = redis.NewScript(lineParts + labelLua + refundLua)
 	leaveScript   = redis.NewScript(lineParts + leaveLua)
 	stateScript   = redis.NewScript(lineParts + stateLua)

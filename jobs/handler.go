@@ -27,7 +27,7 @@ type Limiter interface {
 	Charge(ctx context.Context, r quota.Request) (quota.Decision, error)
 	Refund(ctx context.Context, quota, id string) (int64, error)
 	Block(ctx context.Context, quota string, d time.Duration, reason string) error
-	State(ctx context.Context, quota string) (quota.State, error)
+	StateTo(ctx context.Context, quota string, waiters int) (quota.State, error)
 }
 
 // Allocator is what a job asks of allocation.

@@ -3,10 +3,13 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"feedwarden/quota"
 )
 
 // WakeLine wakes the first jobs in a quota's line before their promised
@@ -17,32 +20,96 @@ func (c *Client) WakeLine(ctx context.Context, quota string) error {
 	return wakeLine(ctx, c.rdb, c.limiter, quota)
 }
 
-func wakeLine(ctx context.Context, rdb redis.UniversalClient, l Limiter, quota string) error {
-	s, err := l.State(ctx, quota)
-	if err != nil {
-		return err
+// wakeLine wakes the first wokenAtOnce of each class. Where some of them do not
+// sleep, it looks further, as far as there are units: whoever comes is granted what is
+// free beyond those before it, but a script's charge that is not asked for again, or a
+// job whose task a person has deleted, never comes.
+func wakeLine(ctx context.Context, rdb redis.UniversalClient, l Limiter, name string) error {
+	asleep := map[quota.Priority]int{}
+	for seen, look := 0, wokenAtOnce; ; seen, look = look, look*10 {
+		s, err := l.StateTo(ctx, name, look)
+		if err != nil {
+			return err
+		}
+		further := false
+		for _, class := range []quota.Priority{quota.Interactive, quota.Scheduled} {
+			ids, more := toWake(s, class, seen)
+			n, err := wakeSleepers(ctx, rdb, ids, wokenAtOnce-asleep[class])
+			if err != nil {
+				return fmt.Errorf("jobs: wake the line of quota %q: %w", name, err)
+			}
+			asleep[class] += n
+			further = further || more && asleep[class] < wokenAtOnce
+		}
+		if !further || look >= lookMost {
+			return nil
+		}
+	}
+}
+
+const (
+	// wokenAtOnce is how many of each class are woken, whatever is free: who is
+	// promised less than before hears it. Each that is granted early wakes more.
+	wokenAtOnce = 20
+	// lookMost is how far into a line is looked for those who can come.
+	lookMost = 20_000
+)
+
+// toWake are the jobs of one class to wake, in order, of those behind the first seen:
+// beyond wokenAtOnce only those whose units are free together with the units of all
+// before them. more: there may be such that s does not name.
+func toWake(s quota.State, class quota.Priority, seen int) (ids []string, more bool) {
+	free, waiting := s.Remaining, s.Interactive.Waiting
+	if class == quota.Scheduled {
+		free, waiting = free-s.Interactive.Units, s.Scheduled.Waiting
+	}
+	named := 0
+	for _, w := range s.Waiters {
+		if w.Priority != class {
+			continue
+		}
+		free -= w.Cost
+		named++
+		if named <= seen || named > wokenAtOnce && free < 0 {
+			continue
+		}
+		if id, ok := jobOf(w.ID); ok { // else a script's charge
+			ids = append(ids, id)
+		}
+	}
+	return ids, int64(named) < waiting && free > 0 && s.BlockedUntil.IsZero()
+}
+
+// wakeSleepers makes jobs due now that sleep, until about so many have been
+// found, and answers how many.
+func wakeSleepers(ctx context.Context, rdb redis.UniversalClient, ids []string, enough int) (found int, err error) {
+	if len(ids) == 0 {
+		return 0, nil
 	}
 	now, err := rdb.Time(ctx).Result()
 	if err != nil {
-		return fmt.Errorf("jobs: read Redis's clock: %w", err)
+		return 0, fmt.Errorf("read Redis's clock: %w", err)
 	}
-	pipe := rdb.Pipeline()
-	for i, w := range s.Waiters {
-		id, ok := jobOf(w.ID)
-		if !ok {
-			continue // a script's charge, not a job's
+	for page := range slices.Chunk(ids, wokenAtOnce) {
+		if found >= enough {
+			break
 		}
-		for _, q := range queues {
-			pipe.ZAddXX(ctx, wakeKey(q), redis.Z{Score: wakeScore(now) + float64(i)/1000, Member: id})
+		pipe := rdb.Pipeline()
+		var changed []*redis.IntCmd
+		for i, id := range page {
+			z := redis.Z{Score: wakeScore(now) + float64(i)/1000, Member: id}
+			for _, q := range queues {
+				changed = append(changed, pipe.ZAddArgs(ctx, wakeKey(q), redis.ZAddArgs{XX: true, Ch: true, Members: []redis.Z{z}}))
+			}
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return found, err
+		}
+		for _, c := range changed {
+			found += int(c.Val())
 		}
 	}
-	if pipe.Len() == 0 {
-		return nil
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("jobs: wake the line of quota %q: %w", quota, err)
-	}
-	return nil
+	return found, nil
 }
 
 // WakeMoved wakes the jobs that sleep in the line of a quota that their feeds have

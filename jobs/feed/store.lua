@@ -15,10 +15,13 @@
 -- Reply {version, what}: what = 1 new version, 0 renewed, -1 an older fetch: nothing changed,
 -- -2 the newest version is another than ARGV[13]: nothing changed, read it and ask again.
 -- Cost O(1) and the versions dropped: they are numbers in a row, so nothing is searched.
+local AHEAD = 600000 -- ms: clocks that take over from one another (a failover) are nearer than that
 local head = redis.call('HMGET', KEYS[1], 'version', 'began_us', 'hash', 'oldest', 'last_error_ms')
 local version = tonumber(head[1] or '0')
 local began = tonumber(ARGV[2])
-if head[2] and began < tonumber(head[2]) then
+-- A version that began long after now is of a clock that was wrong and has been set
+-- right: it is no newer one, or nothing would be taken until that instant comes.
+if head[2] and began < tonumber(head[2]) and tonumber(head[2]) <= (tonumber(ARGV[3]) + AHEAD) * 1000 then
   return {version, -1}
 end
 -- A version whose content is gone (it ended before its head) is none: it is stored anew, and asked for whole.

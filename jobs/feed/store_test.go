@@ -53,6 +53,30 @@ func TestOlderFetchNeverReplacesANewerVersion(t *testing.T) {
 	}
 }
 
+func TestVersionOfAClockThatRanAheadDoesNotShutItsFeed(t *testing.T) {
+	t.Parallel()
+	s, key := newStore(t), testredis.Name("f")
+	put(t, s, key, 6*time.Hour, content("ahead"), 10) // a machine that took local time for UTC
+	if st, err := s.Renew(t.Context(), key, t0, t0); err != nil || st.Older {
+		t.Errorf("a 304 by the right clock: %+v %v", st, err)
+	}
+	put(t, s, key, 6*time.Hour, content("ahead again"), 10)
+	if st := put(t, s, key, time.Second, content("right"), 10); st.Older || st.Version != 3 {
+		t.Errorf("a fetch by the right clock: %+v", st)
+	}
+	if st := put(t, s, key, 0, content("older"), 10); !st.Older {
+		t.Errorf("and what is older than that: %+v", st)
+	}
+	// A failover to a replica that is some seconds behind is none of that.
+	if st := put(t, s, key, -5*time.Minute, content("older"), 10); !st.Older {
+		t.Errorf("five minutes before: %+v", st)
+	}
+	h, err := s.Head(t.Context(), key)
+	if err != nil || !h.FetchedAt.Equal(t0.Add(2*time.Second)) {
+		t.Errorf("%+v %v", h, err)
+	}
+}
+
 func TestFirstSeenIsKeptOverVersions(t *testing.T) {
 	t.Parallel()
 	s, key := newStore(t), testredis.Name("f")

@@ -26,16 +26,20 @@ func (e *EndedError) Error() string {
 
 // Cancel ends a job for good. One that runs is told to stop, and its state
 // becomes cancelled when it has; one that waits leaves its queue and the
-// quota's line at once. Errors: ErrNoJob, *EndedError.
+// quota's line at once; so does one whose task a person has archived or deleted.
+// Errors: ErrNoJob, *EndedError.
 func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 	j, err := c.Get(ctx, id)
 	if err != nil {
 		return Job{}, err
 	}
-	if j.State.Ended() {
+	if j.State.Ended() && !j.loose {
 		return j, &EndedError{id, j.State}
 	}
-	now := time.Now()
+	// Once its record says so, the rest is done though the caller leaves.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
+	defer cancel()
+	now := c.now(ctx)
 	reply, err := cancelScript.Run(ctx, c.rdb, []string{recordKey(j.ID)}, now.UnixMilli(), endedLife.Milliseconds(), j.Feed, j.Queue).StringSlice()
 	if err != nil {
 		return Job{}, fmt.Errorf("jobs: cancel %q: %w", id, err)
@@ -78,6 +82,9 @@ func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 	j.EndedAt = &at
 	return j, nil
 }
+
+// cancelWithin bounds a cancelling.
+const cancelWithin = 10 * time.Second
 
 // deleteTask takes a task out of its queue. Between a run's record, which says
 // that it sleeps, and asynq's moving it to where it sleeps, it is still active

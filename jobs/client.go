@@ -33,7 +33,8 @@ type Spec struct {
 	Feed     string
 	Params   map[string]string // override the feed's own, for this job
 	Priority Priority          // "" is Interactive: somebody asked by hand
-	At       time.Time         // zero: now
+	At       time.Time         // not before; zero: now
+	In       time.Duration     // not before so long from now, by Redis's clock; with it At is none
 	Expires  time.Duration     // 0: as the feed says
 	ID       string            // "" makes one
 	Tick     time.Time         // the nominal instant, for ticks
@@ -129,7 +130,7 @@ func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
 		}
 	}
 	queue := string(s.Priority)
-	begun, err := c.room(ctx, queue, s.ID)
+	begun, start, err := c.room(ctx, queue, s.ID)
 	if tick && (begun || err != nil) {
 		if j, ok, serr := c.same(ctx, s); ok || serr != nil {
 			return j, serr
@@ -147,7 +148,9 @@ func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
 		j.Tick = &text
 	}
 	opts := []asynq.Option{asynq.TaskID(s.ID), asynq.Queue(queue), asynq.MaxRetry(maxRetry), asynq.Retention(retention), asynq.Timeout(taskTimeout)}
-	start := time.Now()
+	if s.In > 0 {
+		s.At = start.Add(s.In)
+	}
 	if s.At.After(start) {
 		// asynq's scheduled set has whole seconds, rounded down; the waker has
 		// the exact instant and comes first.
@@ -189,6 +192,10 @@ func (c *Client) Enqueue(ctx context.Context, s Spec) (Job, error) {
 	return j, nil
 }
 
+// latestYear is the last that RFC 3339 can write; in it no job is due, so that
+// what is added to an instant stays within.
+const latestYear = 9999
+
 // check makes a spec whole and finds its feed.
 func (c *Client) check(s *Spec) (Feed, error) {
 	f, _, err := c.catalog.find(s.Feed)
@@ -207,6 +214,9 @@ func (c *Client) check(s *Spec) (Feed, error) {
 	}
 	if s.ID != "" && !idPattern.MatchString(s.ID) {
 		return f, &SpecError{fmt.Sprintf("id %q: 1 to 128 of letters, digits and . _ : @ ~ + = -, beginning with a letter or digit", s.ID)}
+	}
+	if s.At.UTC().Year() >= latestYear {
+		return f, &SpecError{fmt.Sprintf("at %s: the year %d at the latest", s.At.Format(time.RFC3339), latestYear-1)}
 	}
 	if s.Expires < 0 {
 		return f, &SpecError{fmt.Sprintf("expires %s: it cannot be negative", s.Expires)}

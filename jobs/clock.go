@@ -42,6 +42,15 @@ func (e *ClockError) Error() string {
 		e.Off.Abs().Round(time.Millisecond), way, clockLimit)
 }
 
+// now is Redis's clock, by which all instants are; this machine's where it does not say.
+func (c *Client) now(ctx context.Context) time.Time {
+	now, err := c.rdb.Time(ctx).Result()
+	if err != nil {
+		return time.Now()
+	}
+	return now
+}
+
 // clockOffset is how far a clock is ahead of Redis's. sharp is whether the
 // answer came fast enough to tell.
 func clockOffset(ctx context.Context, rdb redis.UniversalClient, clock func() time.Time) (off time.Duration, sharp bool, err error) {

@@ -4,11 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hibiken/asynq"
+
+	"feedwarden/internal/luarun"
+	"feedwarden/internal/testredis"
+	"feedwarden/jobs/feed"
+	"feedwarden/jobs/source"
 )
 
 // offClock is a machine's clock that a test sets.
@@ -112,5 +118,98 @@ func TestPromisesAreRedissWhateverTheMachinesClockSays(t *testing.T) {
 				t.Errorf("clock %s off: asynq would release it %s before its promise", off, early)
 			}
 		}
+	}
+}
+
+// An enqueuer's or a web server's clock that is off by minutes changes nothing: what
+// is counted from now is counted by Redis's clock.
+func TestAClientsClockDecidesNothing(t *testing.T) {
+	t.Parallel()
+	for _, off := range []time.Duration{-10 * time.Minute, 10 * time.Minute} { // of Redis's clock, seen from here
+		t.Run(off.String(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, withFeed(func(f *Feed) { f.TTL = time.Minute }))
+			rdb := testredis.OffClock(t, off, "--save", "", "--appendonly", "no").Client()
+			t.Cleanup(func() { _ = rdb.Close() })
+			store := feed.New(rdb, luarun.NewDesk(rdb))
+			client, err := NewClient(w.cfg, rdb, store, w.limiter, w.log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs := func() time.Time {
+				now, err := rdb.Time(t.Context()).Result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return now
+			}
+			near := func(what string, at, want time.Time) {
+				t.Helper()
+				if at.Sub(want).Abs() > 2*time.Minute {
+					t.Errorf("%s: %s, want about %s", what, at, want)
+				}
+			}
+			for _, s := range []Spec{
+				{Feed: "news", ID: "expires", Expires: 5 * time.Minute},
+				{Feed: "news", ID: "later", Expires: 5 * time.Minute, In: 5 * time.Minute},
+			} {
+				j, err := client.Enqueue(t.Context(), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				info, err := client.inspector.GetTaskInfo(j.Queue, j.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := decodePayload(info.Payload)
+				if err != nil {
+					t.Fatal(err)
+				}
+				near(s.ID+" expires", fromMillis(p.ExpiresAt), theirs().Add(s.In+s.Expires))
+				if s.In > 0 {
+					if j.State != Scheduled || j.NextAt == nil {
+						t.Fatalf("%+v", j)
+					}
+					near(s.ID+" is due", *j.NextAt, theirs().Add(s.In))
+				}
+			}
+
+			now := theirs()
+			if _, err := store.Put(t.Context(), feed.Head{Key: "news"}, now, now, feed.Content{Items: []source.Item{{ID: "a"}}}, 1); err != nil {
+				t.Fatal(err)
+			}
+			got, err := client.Read(t.Context(), "news", nil, 0)
+			if err != nil || got.State != "fresh" {
+				t.Errorf("what has just come is %s, %v", got.State, err)
+			}
+			warmed, err := client.warm(t.Context(), w.cfg.Feeds[0], got.Head, client.now(t.Context()))
+			if err != nil || warmed.Action != WarmFresh {
+				t.Errorf("and to be warmed %+v, %v", warmed, err)
+			}
+			if err := store.Fail(t.Context(), "empty", "j", "no", now); err != nil {
+				t.Fatal(err)
+			}
+			var not *NotReadyError
+			err = client.await(t.Context(), Feed{Name: "empty"}, "empty", nil, 0)
+			if !errors.As(err, &not) || not.RetryAfter > refreshPause || !strings.Contains(not.Reason, "failed") {
+				t.Errorf("a feed that has just failed: %v", err)
+			}
+		})
+	}
+}
+
+func TestFailureOfAClockThatRanAheadDoesNotShutItsFeed(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for ago, want := range map[time.Duration]time.Duration{
+		0: refreshPause, 10 * time.Second: refreshPause - 10*time.Second, refreshPause: 0, time.Hour: 0,
+		-time.Second: refreshPause, -6 * time.Hour: 0,
+	} {
+		if got := pauseOf(feed.Head{LastErrorAt: now.Add(-ago)}, now); got != want {
+			t.Errorf("%s after it failed: a pause of %s, want %s", ago, got, want)
+		}
+	}
+	if got := pauseOf(feed.Head{}, now); got != 0 {
+		t.Errorf("never failed: %s", got)
 	}
 }

@@ -99,7 +99,8 @@ func (h *Handler) process(ctx context.Context, t *asynq.Task, b *bay) error {
 		err = fmt.Errorf("payload is not that of a task of type %s", t.Type())
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
+		tries, _ := asynq.GetRetryCount(ctx)
+		return unread(err, tries, time.Now())
 	}
 	r := &run{ID: id, Queue: queue, token: newToken(), Feed: p.Feed, Key: feed.Key(p.Feed, p.Params), payload: p, bay: b}
 	if p.Tick != nil {
@@ -123,6 +124,22 @@ func (h *Handler) process(ctx context.Context, t *asynq.Task, b *bay) error {
 	}
 	return err
 }
+
+// unread is what follows a payload that cannot be read. That of a newer binary is left
+// to others for a while: an upgrade rolls, and those who enqueue came first.
+func unread(err error, tries int, now time.Time) error {
+	var newer *schemaError
+	if errors.As(err, &newer) && tries < upgradeTries {
+		return &retryError{at: now.Add(upgradeEvery), err: err}
+	}
+	return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
+}
+
+// How often a payload that is too new is looked at: for half an hour at least.
+const (
+	upgradeEvery = 15 * time.Second
+	upgradeTries = 120
+)
 
 // park holds a stopped job's task until asynq gives it back to its queue: a
 // return would burn a try of a foreign task.

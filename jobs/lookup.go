@@ -65,12 +65,15 @@ func (c *Client) assemble(ctx context.Context, id string, rec map[string]string,
 			return Job{}, fmt.Errorf("%w: %q", ErrNoJob, id)
 		}
 		// Its record says that it lives, and its queue has lost it.
-		j.State, j.NextAt = Failed, nil
+		j.State, j.NextAt, j.loose = Failed, nil, true
 		j.LastError = "its task was deleted from the queue"
 		return j, nil
 	}
 	j.Queue = info.Queue
 	p, err := decodePayload(info.Payload)
+	if j.Feed == "" {
+		j.Feed = p.Feed // of a payload that is too new as well
+	}
 	if err == nil {
 		j.Feed, j.Params = p.Feed, p.Params
 		if p.Tick != nil {
@@ -87,15 +90,13 @@ func (c *Client) assemble(ctx context.Context, id string, rec map[string]string,
 			j.State = Scheduled
 		}
 		if j.NextAt == nil {
-			at := info.NextProcessAt.Add(-fallback).UTC()
-			j.NextAt = &at
+			j.NextAt = writable(info.NextProcessAt.Add(-fallback))
 		}
 	case asynq.TaskStateRetry:
 		if known != Snoozed && known != Retrying {
 			j.State = Retrying
 			if j.NextAt == nil {
-				at := info.NextProcessAt.UTC()
-				j.NextAt = &at
+				j.NextAt = writable(info.NextProcessAt)
 			}
 		}
 	case asynq.TaskStateActive:
@@ -107,9 +108,11 @@ func (c *Client) assemble(ctx context.Context, id string, rec map[string]string,
 		at := info.CompletedAt.UTC()
 		j.EndedAt = &at
 	case asynq.TaskStateArchived:
-		j.State = Failed
-		at := info.LastFailedAt.UTC()
-		j.EndedAt = &at
+		j.State, j.NextAt, j.EndedAt = Failed, nil, writable(info.LastFailedAt)
+		if known != "" || info.LastErr == "" {
+			j.loose = known != ""
+			j.LastError = "its task was archived in the queue before the job had ended; it can be run from there"
+		}
 	}
 	if j.LastError == "" {
 		j.LastError = info.LastErr
@@ -119,6 +122,18 @@ func (c *Client) assemble(ctx context.Context, id string, rec map[string]string,
 		j.State, j.NextAt, j.EndedAt, j.LastError = Expired, nil, &at, notStarted(at).Error()
 	}
 	return j, nil
+}
+
+// writable is an instant as JSON can write it, whatever another client of asynq
+// has chosen: RFC 3339 has no year after 9999. Nil for none.
+func writable(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	if t = t.UTC(); t.Year() > latestYear {
+		t = time.Date(latestYear, 12, 31, 23, 59, 59, 0, time.UTC)
+	}
+	return &t
 }
 
 func fromRecord(id string, m map[string]string) Job {

@@ -1,11 +1,13 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"feedwarden/allocation"
 	"feedwarden/quota"
 )
 
@@ -113,5 +115,55 @@ func TestCancelledJobLeavesTheLineThatItStandsInThoughItsFeedHasAnotherQuota(t *
 	}
 	if s, err := w.limiter.State(t.Context(), "q"); err != nil || s.Interactive.Waiting != 0 {
 		t.Errorf("%d wait for q, %v", s.Interactive.Waiting, err)
+	}
+}
+
+// reloading is an allocator that changes the config while a job asks for an endpoint.
+type reloading struct {
+	Allocator
+	change func()
+}
+
+func (a reloading) Take(ctx context.Context, pool string, o allocation.TakeOptions) (allocation.Allocation, error) {
+	a.change()
+	return a.Allocator.Take(ctx, pool, o)
+}
+
+func TestUnitsGoBackToTheQuotaThatGaveThemThoughTheConfigChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(Feed) []Feed{
+		"another quota": func(f Feed) []Feed { f.Quota = "p"; return []Feed{f} },
+		"no quota":      func(f Feed) []Feed { f.Quota = ""; return []Feed{f} },
+		"no such feed":  func(Feed) []Feed { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(w *world) {
+				hour := []quota.Window{{Limit: 100, Per: time.Hour}}
+				w.quotas = []quota.Config{{Name: "q", Windows: hour}, {Name: "p", Windows: hour}}
+				w.cfg.Feeds[0].Quota, w.cfg.Feeds[0].Pool = "q", "proxies" // in which there is nothing
+			})
+			h := w.handler()
+			h.pools = reloading{h.pools, func() {
+				if err := h.catalog.Reload(change(w.cfg.Feeds[0])); err != nil {
+					t.Error(err)
+				}
+			}}
+			r := &run{ID: "j", Feed: "news", Key: "news", Queue: QueueInteractive, token: newToken(), payload: payload{Schema: 1, Feed: "news"}}
+			if err := h.begin(t.Context(), r, false); err != nil {
+				t.Fatal(err)
+			}
+			f, src, err := h.catalog.find("news")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var s *SnoozeError
+			if _, err := h.travel(t.Context(), r, f, src, w.log); !errors.As(err, &s) {
+				t.Fatalf("travelled: %v", err)
+			}
+			if n := w.charged(0); n != 0 {
+				t.Errorf("%d units are charged for no request", n)
+			}
+		})
 	}
 }

@@ -45,6 +45,13 @@ type payload struct {
 	Version int64  `json:"version,omitempty"` // of a delivery
 }
 
+// schemaError says that a newer binary made a payload.
+type schemaError struct{ schema int }
+
+func (e *schemaError) Error() string {
+	return fmt.Sprintf("payload of schema %d; this binary reads up to %d: upgrade the worker", e.schema, payloadSchema)
+}
+
 func (p payload) encode() ([]byte, error) {
 	p.Schema = payloadSchema
 	b, err := json.Marshal(p)
@@ -70,7 +77,7 @@ func decodePayload(b []byte) (payload, error) {
 		return p, errors.New(`payload holds more than one {"feed":"…"}`)
 	}
 	if p.Schema > payloadSchema {
-		return p, fmt.Errorf("payload of schema %d; this binary reads up to %d: upgrade the worker", p.Schema, payloadSchema)
+		return p, &schemaError{p.Schema}
 	}
 	if p.Feed == "" {
 		return p, errors.New(`payload names no feed: {"feed":"…"} is wanted`)

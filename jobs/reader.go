@@ -66,13 +66,17 @@ func (c *Client) Read(ctx context.Context, name string, params map[string]string
 }
 
 // Freshen gives the state of a feed whose head was read, and asks for a refresh
-// where it is stale. A reader is never made to wait, nor refused, for what
-// comes of that.
+// where it is stale by Redis's clock too. A reader is never made to wait, nor
+// refused, for what comes of that.
 func (c *Client) Freshen(ctx context.Context, f Feed, params map[string]string, h feed.Head) string {
 	now := time.Now()
 	state := h.State(now, f.TTL)
-	if state != "stale" || f.Pushed() || now.Sub(h.LastErrorAt) <= refreshPause {
+	if state != "stale" || f.Pushed() || pauseOf(h, now) > 0 {
 		return state
+	}
+	// A process whose clock is ahead would find stale what has just come, and ask for ever.
+	if now = c.now(ctx); h.State(now, f.TTL) != "stale" || pauseOf(h, now) > 0 {
+		return h.State(now, f.TTL)
 	}
 	if _, err := c.Refresh(ctx, f, params, h); err != nil {
 		c.log.Warn("could not ask for a refresh", "feed", f.Name, "error", err)
@@ -94,7 +98,7 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 		return err
 	} else if !h.Empty() {
 		return nil // it has come meanwhile
-	} else if pause := refreshPause - time.Since(h.LastErrorAt); pause > 0 {
+	} else if pause := pauseOf(h, c.now(ctx)); pause > 0 {
 		// Readers of a feed that fails do not make it fail faster, nor spend its quota.
 		return notReady(pause, "its last fetch failed: "+h.LastError)
 	}
@@ -112,9 +116,18 @@ func (c *Client) await(ctx context.Context, f Feed, key string, params map[strin
 		return whenFull(err, notReady)
 	}
 	if j, err := c.Get(ctx, job); err == nil && j.State == Snoozed && j.NextAt != nil {
-		return notReady(time.Until(*j.NextAt), j.LastError)
+		return notReady(j.NextAt.Sub(c.now(ctx)), j.LastError)
 	}
 	return notReady(2*time.Second, "its first fetch is under way")
+}
+
+// pauseOf is how long readers ask for no fetch of a feed that has just failed. A
+// failure that lies ahead is of a clock that has been set right since.
+func pauseOf(h feed.Head, now time.Time) time.Duration {
+	if ago := now.Sub(h.LastErrorAt); ago > -clockLimit {
+		return max(refreshPause-max(ago, 0), 0)
+	}
+	return 0
 }
 
 const nothingPushed = "it is filled by scripts (feedwarden feeds put, or PUT), and none has put anything into it yet"
@@ -148,7 +161,7 @@ func (c *Client) watch(ctx context.Context, f Feed, key string, params map[strin
 		}
 		// A refusal that came before the channel was open is in the job's record.
 		if j, err := c.Get(ctx, job); err == nil && j.State == Snoozed && j.NextAt != nil {
-			bad = notReady(time.Until(*j.NextAt), j.LastError)
+			bad = notReady(j.NextAt.Sub(c.now(ctx)), j.LastError)
 			return bad
 		}
 		return nil
@@ -157,7 +170,7 @@ func (c *Client) watch(ctx context.Context, f Feed, key string, params map[strin
 		case e.Version == 0 && e.Job != job:
 			return false // another job of this feed
 		case !e.SnoozedUntil.IsZero():
-			bad = notReady(time.Until(e.SnoozedUntil), "its job waits for its quota until "+e.SnoozedUntil.UTC().Format(time.RFC3339))
+			bad = notReady(e.SnoozedUntil.Sub(c.now(ctx)), "its job waits for its quota until "+e.SnoozedUntil.UTC().Format(time.RFC3339))
 			return true
 		case e.Failed:
 			bad = notReady(refreshPause, "its first fetch failed; the job's record says why")

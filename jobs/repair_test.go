@@ -176,7 +176,7 @@ func TestWakerReleasesInTheOrderOfPromisesAndNotBefore(t *testing.T) {
 	sleep("first", now.Add(-2*time.Second))
 	sleep("later", now.Add(time.Hour))
 	w.rdb.ZAdd(ctx, wakeKey(QueueScheduled), redis.Z{Score: 1, Member: "gone"})
-	if _, err := wakeDue(ctx, w.rdb, QueueScheduled); err != nil {
+	if _, _, err := wakeDue(ctx, w.rdb, QueueScheduled); err != nil {
 		t.Fatal(err)
 	}
 	// asynq takes from the right end.

@@ -100,7 +100,7 @@ func (r Request) params() map[string]string {
 }
 
 // Spec reads the request's texts. Errors are *SpecError.
-func (r Request) Spec(now time.Time) (Spec, error) {
+func (r Request) Spec() (Spec, error) {
 	s := Spec{Feed: r.Feed, Params: r.params(), Priority: Priority(r.Priority), ID: r.ID}
 	if r.Feed == "" {
 		return s, &SpecError{"no feed is named"}
@@ -113,7 +113,7 @@ func (r Request) Spec(now time.Time) (Spec, error) {
 		if err != nil || d < 0 {
 			return s, &SpecError{fmt.Sprintf("in %q: a duration such as 90s, 15m or 1d is wanted", r.In)}
 		}
-		s.At = now.Add(d)
+		s.In = d
 	}
 	if r.At != "" {
 		t, err := time.Parse(time.RFC3339, r.At)

@@ -48,21 +48,26 @@ func place(b *luarun.Batch, queue, id string, limit int64) func([]*redis.Cmd) er
 
 // room takes a place for a task of the ID in its queue; *FullError where the
 // queue holds its limit of what waits, runs and sleeps. In the same round trip
-// it says whether a job of the ID has begun.
-func (c *Client) room(ctx context.Context, queue, id string) (begun bool, err error) {
+// it says whether a job of the ID has begun, and what time it is in Redis.
+func (c *Client) room(ctx context.Context, queue, id string) (begun bool, now time.Time, err error) {
 	var b luarun.Batch
 	taken := place(&b, queue, id, c.cfg.QueueLimits[queue])
 	var record *redis.IntCmd
+	var clock *redis.TimeCmd
 	b.Plain(func(p redis.Pipeliner) {
 		// A queue that was deleted is published again; asynq's client does it once a process.
 		p.SAdd(ctx, "asynq:queues", queue)
 		record = p.Exists(ctx, recordKey(id))
+		clock = p.Time(ctx)
 	})
 	cmds, err := c.desk.Do(ctx, &b)
 	if err != nil {
-		return false, fmt.Errorf("jobs: count queue %q: %w", queue, err)
+		return false, now, fmt.Errorf("jobs: count queue %q: %w", queue, err)
 	}
-	return record.Val() > 0, taken(cmds)
+	if now = clock.Val(); now.IsZero() {
+		now = time.Now()
+	}
+	return record.Val() > 0, now, taken(cmds)
 }
 
 // leavePlace gives a place up whose task will not come. One that cannot be

@@ -161,7 +161,7 @@ func TestQueueNeverHoldsMoreThanItsLimitWhileJobsComeAndGo(t *testing.T) {
 func TestPlaceOfAnEnqueuerThatDiedEndsByItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withConfig(func(c *Config) { c.QueueLimits[QueueInteractive] = 1 }))
-	if _, err := w.client.room(t.Context(), QueueInteractive, "dead"); err != nil {
+	if _, _, err := w.client.room(t.Context(), QueueInteractive, "dead"); err != nil {
 		t.Fatal(err)
 	}
 	var full *FullError
@@ -169,7 +169,7 @@ func TestPlaceOfAnEnqueuerThatDiedEndsByItself(t *testing.T) {
 		t.Fatalf("its place is not held: %v", err)
 	}
 	// Its own retry has the same place.
-	if _, err := w.client.room(t.Context(), QueueInteractive, "dead"); err != nil {
+	if _, _, err := w.client.room(t.Context(), QueueInteractive, "dead"); err != nil {
 		t.Errorf("asked again: %v", err)
 	}
 	if left := w.rdb.PTTL(t.Context(), placesKey(QueueInteractive)).Val(); left <= 0 || left > placeLife {

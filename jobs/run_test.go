@@ -77,7 +77,6 @@ func TestBadTasksAreArchivedAtOnceWithTheReason(t *testing.T) {
 		"type":    asynq.NewTask("email:send", nil),
 		"json":    asynq.NewTask(TaskType, []byte(`{"feed":`)),
 		"empty":   asynq.NewTask(TaskType, []byte(`{}`)),
-		"newer":   asynq.NewTask(TaskType, []byte(`{"v":99,"feed":"news"}`)),
 		"unknown": asynq.NewTask(TaskType, []byte(`{"feed":"nosuch"}`)),
 	}
 	for id, task := range bad {

@@ -167,7 +167,14 @@ func (h *Handler) fail(ctx context.Context, r *run, why error, log *slog.Logger)
 	if r.delivers() {
 		return // its own ledger says it: the feed has come to no harm
 	}
-	if err := h.store.Fail(context.WithoutCancel(ctx), r.Key, r.ID, why.Error(), r.now()); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	if _, _, unknown := h.catalog.find(r.Feed); unknown != nil && r.Head.Empty() {
+		err = h.store.FailUnknown(ctx, r.Key, r.ID)
+	} else {
+		err = h.store.Fail(ctx, r.Key, r.ID, why.Error(), r.now())
+	}
+	if err != nil {
 		log.Warn("could not record a failure", "error", err)
 	}
 }
@@ -190,13 +197,18 @@ func (h *Handler) leaveFormer(ctx context.Context, r *run, now string, log *slog
 	log.Warn("could not leave the line of a former quota; the place there ends by itself", "quota", former, "error", err)
 }
 
-// forgetCharge gives back an unsent charge, and the place in the line.
+// forgetCharge gives back an unsent charge, and the place in the line, at the quota
+// that was asked: the feed may have another by now.
 func (h *Handler) forgetCharge(ctx context.Context, r *run, log *slog.Logger) {
-	f, _, err := h.catalog.find(r.Feed)
-	if err != nil || f.Quota == "" || r.delivers() {
+	name := r.asked
+	if f, _, err := h.catalog.find(r.Feed); name == "" && err == nil {
+		name = f.Quota // a record from before it said which
+	}
+	if name == "" || r.delivers() {
 		return
 	}
-	if _, err := h.limiter.Refund(context.WithoutCancel(ctx), f.Quota, r.chargeID()); err != nil {
-		log.Warn("could not give back a charge", "quota", f.Quota, "error", err)
+	_, err := h.limiter.Refund(context.WithoutCancel(ctx), name, r.chargeID())
+	if err != nil && !errors.Is(err, quota.ErrUnknownQuota) {
+		log.Warn("could not give back a charge", "quota", name, "error", err)
 	}
 }

@@ -49,4 +49,7 @@ type Job struct {
 	Asked string `json:"asked,omitempty"`
 
 	Params map[string]string `json:"params,omitempty"`
+
+	// loose says that its record lives, and no queue will run it any more.
+	loose bool
 }

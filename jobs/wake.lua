@@ -10,7 +10,7 @@
 -- KEYS[1] wake   KEYS[2] asynq retry   KEYS[3] asynq scheduled   KEYS[4] asynq pending
 -- KEYS[5] woken: those at the head, by promise
 -- ARGV[1] prefix of asynq's task keys (same hash tag)   ARGV[2] woken jobs at the head, at most
--- Reply {woken, ms until the next promise or -1}. Cost O(ARGV[2] log n) at most.
+-- Reply {woken, or -1 where too many stand at the head; ms until the next promise or -1}. Cost O(ARGV[2] log n) at most.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
 local most = tonumber(ARGV[2])
@@ -26,7 +26,7 @@ if redis.call('EXISTS', KEYS[5]) == 1 then
     if not scores[i] then break end
     head[#head + 1] = {ids[i], tonumber(scores[i])}
   end
-  if #head > most * 3 / 4 then return {0, 0} end
+  if #head > most * 3 / 4 then return {-1, 0} end
 end
 
 local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'WITHSCORES', 'LIMIT', 0, most - #head)

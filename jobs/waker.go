@@ -27,6 +27,8 @@ const (
 	// by another process is found within it, and is rarely nearer.
 	wakeIdle = 200 * time.Millisecond
 	wakeMin  = 2 * time.Millisecond
+	// wakeCrowded is how long it waits for room at a full head at most.
+	wakeCrowded = 50 * time.Millisecond
 )
 
 // poke tells this process's wakers that a job has become due.
@@ -58,6 +60,7 @@ func (p poke) all() {
 func (s *shift) wakeLoop(ctx context.Context, queue string) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	crowded := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -65,7 +68,11 @@ func (s *shift) wakeLoop(ctx context.Context, queue string) {
 		case <-timer.C:
 		case <-s.handler.poke[queue]:
 		}
-		wait, err := wakeDue(ctx, s.rdb, queue)
+		wait, moves, err := wakeDue(ctx, s.rdb, queue)
+		if crowded++; moves {
+			crowded = 0
+		}
+		wait = max(wait, crowdedWait(crowded))
 		if err != nil && ctx.Err() == nil {
 			s.faults.report("wake snoozed jobs", err)
 			wait = time.Second
@@ -74,21 +81,31 @@ func (s *shift) wakeLoop(ctx context.Context, queue string) {
 	}
 }
 
-// wakeDue wakes what is due and answers when to ask again.
-func wakeDue(ctx context.Context, rdb redis.UniversalClient, queue string) (time.Duration, error) {
+// crowdedWait is how long to wait with jobs that are due when they found no room at
+// their queue's head that often: it is paused, or long jobs hold every slot.
+func crowdedWait(times int) time.Duration {
+	if times == 0 {
+		return 0
+	}
+	return min(wakeMin<<min(times, 10), wakeCrowded)
+}
+
+// wakeDue wakes what is due and answers when to ask again. moves is false where
+// something is due and the queue's head is full.
+func wakeDue(ctx context.Context, rdb redis.UniversalClient, queue string) (wait time.Duration, moves bool, err error) {
 	reply, err := wakeScript.Run(ctx, rdb, []string{wakeKey(queue), asynqRetry(queue), asynqScheduled(queue), asynqPending(queue), wokenKey(queue)},
 		asynqTaskPrefix(queue), wakeHead).Int64Slice()
 	if err != nil {
-		return 0, fmt.Errorf("jobs: wake %q: %w", queue, err)
+		return 0, true, fmt.Errorf("jobs: wake %q: %w", queue, err)
 	}
 	if len(reply) != 2 {
-		return 0, fmt.Errorf("jobs: wake %q: unexpected reply %v", queue, reply)
+		return 0, true, fmt.Errorf("jobs: wake %q: unexpected reply %v", queue, reply)
 	}
 	next := time.Duration(reply[1]) * time.Millisecond
 	if reply[1] < 0 || next > wakeIdle {
 		next = wakeIdle
 	}
-	return max(next, wakeMin), nil
+	return max(next, wakeMin), reply[0] >= 0, nil
 }
 
 // wakeScore is an instant in the wake set: ms since the epoch, to the microsecond.

@@ -60,8 +60,9 @@ func (c *Client) Warm(ctx context.Context, client string) ([]Warmed, error) {
 	if err != nil {
 		return nil, err
 	}
+	now := c.now(ctx)
 	for i, f := range feeds {
-		w, err := c.warm(ctx, f, heads[i])
+		w, err := c.warm(ctx, f, heads[i], now)
 		if err != nil {
 			return nil, err
 		}
@@ -70,10 +71,9 @@ func (c *Client) Warm(ctx context.Context, client string) ([]Warmed, error) {
 	return out, nil
 }
 
-func (c *Client) warm(ctx context.Context, f Feed, h feed.Head) (Warmed, error) {
-	now := time.Now()
+func (c *Client) warm(ctx context.Context, f Feed, h feed.Head, now time.Time) (Warmed, error) {
 	w := Warmed{Feed: f.Name, Action: WarmFresh, AgeMS: h.Age(now).Milliseconds(), TTLMS: f.TTL.Milliseconds()}
-	pause := refreshPause - now.Sub(h.LastErrorAt)
+	pause := pauseOf(h, now)
 	switch {
 	case !dueToWarm(h, f.TTL, now):
 		return w, nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"feedwarden/jobs"
 )
@@ -142,7 +141,7 @@ func (s *Server) enqueue(r *http.Request, b []byte) (jobs.Job, error) {
 	if err != nil {
 		return jobs.Job{}, err
 	}
-	spec, err := req.Spec(time.Now())
+	spec, err := req.Spec()
 	if err != nil {
 		return jobs.Job{}, err
 	}

@@ -54,7 +54,7 @@ func (c *enqueueCmd) Run(e *env) error {
 	var specs []jobs.Spec
 	for _, name := range c.Feeds {
 		r := jobs.Request{Feed: name, Params: c.Params, Priority: c.Priority, In: c.In, At: c.At, Expires: c.Expires, ID: c.ID}
-		spec, err := r.Spec(time.Now())
+		spec, err := r.Spec()
 		if err != nil {
 			return usageError("%v", err)
 		}
@@ -212,7 +212,7 @@ func (c *enqueueCmd) stream(s *session, wait time.Duration) error {
 		if err != nil {
 			return b.fault(n, r.Feed, r.ID, err)
 		}
-		spec, err := c.fill(r).Spec(time.Now())
+		spec, err := c.fill(r).Spec()
 		if err != nil {
 			return b.fault(n, r.Feed, r.ID, err)
 		}

@@ -257,6 +257,15 @@ func (s *Store) Fail(ctx context.Context, key, job, reason string, now time.Time
 	return nil
 }
 
+// FailUnknown tells those who wait that the job failed, and keeps nothing: of a feed
+// that is not known, and has no version, nobody would ever drop it.
+func (s *Store) FailUnknown(ctx context.Context, key, job string) error {
+	if err := s.rdb.Publish(ctx, eventChannel(key), "failed "+job).Err(); err != nil {
+		return fmt.Errorf("feed: tell the failure of %q: %w", key, err)
+	}
+	return nil
+}
+
 // Get reads one version whole; 0 is the newest. ErrNoVersion where it is not kept.
 func (s *Store) Get(ctx context.Context, key string, version int64) (Version, error) {
 	if version > 0 {

@@ -28,7 +28,7 @@ const (
 	wakeIdle = 200 * time.Millisecond
 	wakeMin  = 2 * time.Millisecond
 	// wakeCrowded is how long it waits for room at a full head at most.
-	wakeCrowded = 50 * time.Millisecond
+	wakeCrowded = 25 * time.Millisecond
 )
 
 // poke tells this process's wakers that a job has become due.

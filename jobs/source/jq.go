@@ -58,6 +58,40 @@ func (p *program) each(ctx context.Context, in any, yield func(any) bool) error 
 	}
 }
 
+// jqWeight bounds what the programs make of one answer, or four times the answer where
+// that is more. Values that share their parts are small as long as they are in memory,
+// and not when they are written: each item may hold the whole answer.
+const jqWeight = 64 << 20
+
+// heft is about how long a value is as JSON; with a value heavier than most it
+// stops at more than that.
+func heft(v any, most int64) int64 {
+	const least = 4
+	switch x := v.(type) {
+	case string:
+		return least + int64(len(x))
+	case []any:
+		sum := int64(least)
+		for _, e := range x {
+			if sum > most {
+				break
+			}
+			sum += heft(e, most-sum)
+		}
+		return sum
+	case map[string]any:
+		sum := int64(least)
+		for k, e := range x {
+			if sum > most {
+				break
+			}
+			sum += least + int64(len(k)) + heft(e, most-sum)
+		}
+		return sum
+	}
+	return least
+}
+
 // first is the first value that the program gives, or nil.
 func (p *program) first(ctx context.Context, in any) (out any, err error) {
 	err = p.each(ctx, in, func(v any) bool { out = v; return false })

@@ -25,6 +25,7 @@ type jsonAPI struct {
 	id, link, title, published *program
 	fields                     map[string]*program
 	patience                   time.Duration // for all expressions over one answer
+	most                       int64         // that they may give for it, unless four times the answer is more
 }
 
 // newJSON reads URL, Params, Headers, Items, Map, Paging and Pages. Without
@@ -41,7 +42,7 @@ func newJSON(c Config) (Source, error) {
 	}
 	paging, faults := newPager(c)
 	errs = append(errs, faults...)
-	j := &jsonAPI{c: c, url: u, paging: paging, fields: map[string]*program{}, patience: jqTime}
+	j := &jsonAPI{c: c, url: u, paging: paging, fields: map[string]*program{}, patience: jqTime, most: jqWeight}
 	build := func(name, expr string) *program {
 		p, err := compile(name, expr)
 		if err != nil {
@@ -113,7 +114,8 @@ func (j *jsonAPI) Read(resp *fetch.Response) (Answer, error) {
 	defer cancel()
 
 	a := Answer{Lossy: lossy}
-	r := &jsonReading{jsonAPI: j, base: resp.URL, now: now.UTC(), failed: map[string]int{}}
+	most := max(j.most, 4*int64(len(resp.Body)))
+	r := &jsonReading{jsonAPI: j, base: resp.URL, now: now.UTC(), failed: map[string]int{}, left: most}
 	seen := map[string]bool{}
 	err = j.items.each(ctx, doc, func(v any) bool {
 		if len(a.Items) >= j.c.MaxItems {
@@ -122,6 +124,9 @@ func (j *jsonAPI) Read(resp *fetch.Response) (Answer, error) {
 		}
 		r.read++
 		it, ok := r.item(ctx, v)
+		if r.left < 0 {
+			return false
+		}
 		if !ok || seen[it.ID] {
 			a.Dropped++
 			return ctx.Err() == nil
@@ -134,6 +139,8 @@ func (j *jsonAPI) Read(resp *fetch.Response) (Answer, error) {
 	switch {
 	case ctx.Err() != nil:
 		return Answer{}, &AnswerError{Kind: NotAFeed, Reason: errJQTime.Error()}
+	case r.left < 0:
+		return Answer{}, &AnswerError{Kind: NotAFeed, Reason: fmt.Sprintf("the jq expressions give more than %d MiB", most>>20)}
 	case err != nil:
 		return Answer{}, &AnswerError{Kind: NotAFeed, Reason: "the answer does not fit the expressions", Err: err}
 	case r.read > 0 && len(r.failed) > 0:
@@ -161,6 +168,7 @@ type jsonReading struct {
 	read   int
 	failed map[string]int // items on which an expression failed, by its name
 	why    error
+	left   int64 // of what the expressions may give; less than 0: they gave more
 	// nameless counts items in which map.id found nothing.
 	nameless int
 }
@@ -173,7 +181,18 @@ func (r *jsonReading) get(ctx context.Context, p *program, item any) any {
 		r.why = err
 		return nil
 	}
+	if !r.weighs(v) {
+		return nil
+	}
 	return v
+}
+
+// weighs takes a value into account; false: it is too much.
+func (r *jsonReading) weighs(v any) bool {
+	if r.left >= 0 {
+		r.left -= heft(v, r.left)
+	}
+	return r.left >= 0
 }
 
 func (r *jsonReading) item(ctx context.Context, v any) (Item, bool) {
@@ -185,7 +204,8 @@ func (r *jsonReading) item(ctx context.Context, v any) (Item, bool) {
 	it.URL = webLink(r.base, scalar(r.get(ctx, r.link, v)))
 	it.Published = looseInstant(r.get(ctx, r.published, v))
 	if len(r.c.Map) == 0 {
-		if o, ok := v.(map[string]any); ok {
+		if o, ok := v.(map[string]any); ok && r.weighs(o) {
+			storable(o)
 			it.Fields = o
 		}
 	}
@@ -196,6 +216,9 @@ func (r *jsonReading) item(ctx context.Context, v any) (Item, bool) {
 		it.ID = it.URL
 	}
 	if it.ID == "" {
+		if !r.weighs(v) {
+			return it, false
+		}
 		b, err := gojq.Marshal(v)
 		if err != nil || v == nil {
 			return it, false

@@ -172,6 +172,48 @@ func TestProgramsAreBoundedInTime(t *testing.T) {
 	}
 }
 
+func TestProgramsAreBoundedInWhatTheyGive(t *testing.T) {
+	t.Parallel()
+	read := func(c Config, doc string) (Answer, error) {
+		c.Kind, c.URL = "json", releases.URL
+		s := build(t, c).(*watched).Source.(*jsonAPI)
+		s.patience, s.most = time.Minute, 1<<20
+		return s.Read(answerTo(t, s, Page{}, 200, []byte(doc)))
+	}
+	rows := func(n int) string {
+		return `{"rows":[` + strings.Repeat(`{"id":1,"text":"`+strings.Repeat("x", 100)+`"},`, n) + `{"id":1001}]}`
+	}
+	for name, c := range map[string]Config{
+		"each item with all of them":     {Items: `. as $all | .rows[] | .all = $all`, Map: map[string]string{"id": ".id", "all": ".all"}},
+		"the same, whole":                {Items: `. as $all | range(1000) | {id: ., all: $all}`},
+		"and to be named by its content": {Items: `. as $all | range(1000) | {all: $all}`, Map: map[string]string{"title": "1"}},
+		"one long text":                  {Items: `.rows[0]`, Map: map[string]string{"id": ".id", "text": `"x" * 2000000`}},
+	} {
+		_, err := read(c, rows(200))
+		wantAnswer(t, err, NotAFeed)
+		if err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, doc := range map[string]string{"less than the bound": rows(20), "a long answer": rows(20_000)} {
+		if a, err := read(Config{Items: `. as $all | range(2) | {id: ., all: $all}`}, doc); err != nil || len(a.Items) != 2 {
+			t.Errorf("twice %s: %v, %d items", name, err, len(a.Items))
+		}
+	}
+}
+
+func TestItemsWithoutAMapHoldOnlyWhatJSONCan(t *testing.T) {
+	t.Parallel()
+	s := build(t, Config{Kind: "json", URL: releases.URL, Items: `{id: 1, a: nan, b: [-infinite, 2]}`})
+	a, err := s.Read(answerTo(t, s, Page{}, 200, []byte(`{}`)))
+	if err != nil || len(a.Items) != 1 {
+		t.Fatalf("%+v %v", a, err)
+	}
+	if text, err := json.Marshal(a.Items); err != nil {
+		t.Errorf("%s %v", text, err)
+	}
+}
+
 func TestReadsJSONThatAnotherProgramWrote(t *testing.T) {
 	s := build(t, Config{Kind: "json", URL: releases.URL, Items: ".rows[]"})
 	rapid.Check(t, func(rt *rapid.T) {

@@ -66,25 +66,42 @@ func (c *Client) Push(ctx context.Context, name string, p Put) (Pushed, error) {
 	if err != nil {
 		return Pushed{}, err
 	}
-	key := feed.Key(name, nil)
-	// Redis's clock orders what several writers put.
-	now, err := c.rdb.Time(ctx).Result()
-	if err != nil {
-		return Pushed{}, fmt.Errorf("jobs: put into %q: %w", name, err)
-	}
-	head, err := c.store.Head(ctx, key)
-	if err != nil {
-		return Pushed{}, err
-	}
-	if p.Onto != nil && *p.Onto != head.Version {
-		return Pushed{}, ErrMoved
-	}
-	if len(ans.Items) == 0 && head.Items > 0 && !p.AllowEmpty {
-		return Pushed{}, &EmptyPutError{Feed: name, Items: head.Items}
-	}
 	content := feed.Content{Items: ans.Items, Raw: [][]byte{p.Body}, ContentType: p.ContentType, Lossy: ans.Lossy}
 	if content.ContentType == "" {
 		content.ContentType = typeOf(p.Body)
+	}
+	for range pushTries {
+		pushed, older, err := c.push(ctx, f, p, content)
+		if err != nil || !older {
+			return pushed, err
+		}
+	}
+	return Pushed{}, fmt.Errorf("jobs: put into %q: %w", name, errPushedBefore)
+}
+
+// pushTries is how often content is put that others were quicker than.
+const pushTries = 100
+
+var errPushedBefore = errors.New("the newest version is of a later instant than Redis's clock says it is now")
+
+// push puts content once. older: another has put some since this one began, and
+// nothing was stored; whoever puts content was told to follow what stands.
+func (c *Client) push(ctx context.Context, f Feed, p Put, content feed.Content) (pushed Pushed, older bool, err error) {
+	key := feed.Key(f.Name, nil)
+	// Redis's clock orders what several writers put.
+	now, err := c.rdb.Time(ctx).Result()
+	if err != nil {
+		return Pushed{}, false, fmt.Errorf("jobs: put into %q: %w", f.Name, err)
+	}
+	head, err := c.store.Head(ctx, key)
+	if err != nil {
+		return Pushed{}, false, err
+	}
+	if p.Onto != nil && *p.Onto != head.Version {
+		return Pushed{}, false, ErrMoved
+	}
+	if len(content.Items) == 0 && head.Items > 0 && !p.AllowEmpty {
+		return Pushed{}, false, &EmptyPutError{Feed: f.Name, Items: head.Items}
 	}
 	put := c.store.Put
 	if p.Onto != nil {
@@ -93,11 +110,11 @@ func (c *Client) Push(ctx context.Context, name string, p Put) (Pushed, error) {
 	st, err := put(ctx, head, now, now, content, f.History)
 	switch {
 	case errors.Is(err, feed.ErrMoved), err == nil && st.Older && p.Onto != nil:
-		return Pushed{}, ErrMoved
+		return Pushed{}, false, ErrMoved
 	case err != nil:
-		return Pushed{}, err
+		return Pushed{}, false, err
 	}
-	return Pushed{Feed: name, Version: st.Version, New: st.New, Items: len(ans.Items), First: head.Empty() && st.New}, nil
+	return Pushed{Feed: f.Name, Version: st.Version, New: st.New, Items: len(content.Items), First: head.Empty() && st.New}, st.Older, nil
 }
 
 // typeOf names the type of content that came without one.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +58,48 @@ func TestReadersOfAPushFeedWaitForItsContent(t *testing.T) {
 	}
 	if list, err := w.client.List(t.Context(), Filter{}); err != nil || len(list) != 0 {
 		t.Errorf("jobs of a feed that nobody fetches: %v %v", list, err)
+	}
+}
+
+func TestEachOfManyPutsAtATimeIsAVersionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	const writers = 40
+	w := newWorld(t, withFeed(func(f *Feed) { f.Source, f.History = source.Config{Kind: "push"}, writers }))
+	versions := make(chan int64, writers)
+	var all sync.WaitGroup
+	for i := range writers {
+		all.Go(func() {
+			got, err := w.client.Push(t.Context(), "news", Put{Body: fmt.Appendf(nil, `[{"id":"%d"}]`, i)})
+			if err != nil || !got.New {
+				t.Errorf("%d: %+v %v", i, got, err)
+			}
+			v, err := w.store.Get(t.Context(), "news", got.Version)
+			if err != nil || len(v.Items) != 1 || v.Items[0].ID != strconv.Itoa(i) {
+				t.Errorf("%d: version %d holds %+v, %v", i, got.Version, v.Items, err)
+			}
+			versions <- got.Version
+		})
+	}
+	all.Wait()
+	close(versions)
+	seen := map[int64]bool{}
+	for v := range versions {
+		seen[v] = true
+	}
+	if len(seen) != writers {
+		t.Errorf("%d versions of %d puts", len(seen), writers)
+	}
+}
+
+func TestPutThatCannotBeTheNewestSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withFeed(func(f *Feed) { f.Source = source.Config{Kind: "push"} }))
+	ahead := time.Now().Add(time.Minute) // the clock of a Redis that has failed over since
+	if _, err := w.store.Put(t.Context(), feed.Head{Key: "news"}, ahead, ahead, feed.Content{Items: []source.Item{{ID: "a"}}}, 3); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.client.Push(t.Context(), "news", Put{Body: []byte(`[{"id":"b"}]`)}); !errors.Is(err, errPushedBefore) {
+		t.Errorf("%+v %v", got, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,22 +95,43 @@ func wakeSleepers(ctx context.Context, rdb redis.UniversalClient, ids []string, 
 		if found >= enough {
 			break
 		}
-		pipe := rdb.Pipeline()
-		var changed []*redis.IntCmd
-		for i, id := range page {
-			z := redis.Z{Score: wakeScore(now) + float64(i)/1000, Member: id}
-			for _, q := range queues {
-				changed = append(changed, pipe.ZAddArgs(ctx, wakeKey(q), redis.ZAddArgs{XX: true, Ch: true, Members: []redis.Z{z}}))
-			}
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
+		n, err := wakePage(ctx, rdb, page, wakeScore(now))
+		if err != nil {
 			return found, err
 		}
-		for _, c := range changed {
-			found += int(c.Val())
-		}
+		found += n
 	}
 	return found, nil
+}
+
+// wakePage makes jobs due whose tasks sleep, or are about to: between its record, which
+// says that it sleeps, and its handler's return a job's task is active.
+func wakePage(ctx context.Context, rdb redis.UniversalClient, ids []string, now float64) (found int, err error) {
+	look := rdb.Pipeline()
+	records, tasks := make([]*redis.StringCmd, len(ids)), make([][]*redis.StringCmd, len(ids))
+	for i, id := range ids {
+		records[i] = look.HGet(ctx, recordKey(id), "state")
+		for _, q := range queues {
+			tasks[i] = append(tasks[i], look.HGet(ctx, asynqTaskPrefix(q)+id, "state"))
+		}
+	}
+	if _, err := look.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return 0, err
+	}
+	wake := rdb.Pipeline()
+	for i, id := range ids {
+		for j, q := range queues {
+			switch task := tasks[i][j].Val(); {
+			case task == "retry", task == "scheduled", task == "active" && State(records[i].Val()) == Snoozed:
+				wake.ZAddLT(ctx, wakeKey(q), redis.Z{Score: now + float64(i)/1000, Member: id})
+				found++
+			}
+		}
+	}
+	if found > 0 {
+		_, err = wake.Exec(ctx)
+	}
+	return found, err
 }
 
 // WakeMoved wakes the jobs that sleep in the line of a quota that their feeds have

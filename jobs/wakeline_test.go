@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"feedwarden/quota"
 )
 
@@ -59,6 +61,38 @@ func TestFreedUnitsReachTheFirstJobInLineThatCanComeWhoeverStandsBeforeIt(t *tes
 				w.until(id, Done)
 			}
 		})
+	}
+}
+
+// Whoever sleeps is woken, and who falls asleep in this moment; an entry of a task that
+// is gone, by which others would seem to be served, counts for nothing.
+func TestOnlyJobsWhoseTasksSleepAreWokenInALine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := t.Context()
+	for id, row := range map[string]struct {
+		record State
+		task   string
+	}{
+		"asleep": {Snoozed, "retry"}, "a-copy": {Snoozed, "scheduled"}, "falling": {Snoozed, "active"},
+		"running": {Running, "active"}, "due": {Snoozed, "pending"}, "archived": {Snoozed, "archived"}, "deleted": {Snoozed, ""},
+	} {
+		w.rdb.HSet(ctx, recordKey(id), "state", string(row.record))
+		if row.task != "" {
+			w.rdb.HSet(ctx, asynqTaskPrefix(QueueScheduled)+id, "state", row.task)
+		}
+		if id != "falling" { // its promise is not noted yet
+			w.rdb.ZAdd(ctx, wakeKey(QueueScheduled), redis.Z{Score: 2e12, Member: id})
+		}
+	}
+	ids := []string{"falling", "running", "gone", "asleep", "due", "archived", "deleted", "a-copy"}
+	if found, err := wakeSleepers(ctx, w.rdb, ids, 20); err != nil || found != 3 {
+		t.Fatalf("%d found, %v", found, err)
+	}
+	w.rdb.ZAddLT(ctx, wakeKey(QueueScheduled), redis.Z{Score: 2e12, Member: "falling"}) // as its run goes on to do
+	due, err := w.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: wakeKey(QueueScheduled), Start: "-inf", Stop: "1999999999999", ByScore: true}).Result()
+	if err != nil || fmt.Sprint(due) != "[falling asleep a-copy]" {
+		t.Errorf("due are %v, %v", due, err)
 	}
 }
 

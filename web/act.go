@@ -131,9 +131,13 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		l.Outcome = says
 	}
 	d.told = true
-	id, err := s.audit.leave(r.Context(), l)
-	if err != nil {
+	id, lost := s.audit.leave(r.Context(), l)
+	switch {
+	case lost != nil && err != nil:
 		s.fail(w, r, err)
+		return
+	case lost != nil:
+		s.fail(w, r, problem(http.StatusServiceUnavailable, "unaudited", "it was done; since then Redis does not answer, so the audit has no line of it").after(redisRetry))
 		return
 	}
 	http.Redirect(w, r, withDone(localPath(f.Get("back")), id), http.StatusSeeOther) //nolint:gosec // localPath let it through

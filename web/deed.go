@@ -13,6 +13,8 @@ type deed struct {
 	what, object string
 	failed       string // why it was not done
 	told         bool   // the handler has left the line itself
+	begun        bool   // Redis answered when it was asked for
+	away         bool   // and did not answer any more: no line can be left there
 }
 
 type deedKey struct{}
@@ -44,7 +46,7 @@ var deedWords = map[string]string{
 var busyDeeds = map[string]bool{"enqueue": true, "put content": true, "warm up": true, "charge quota": true, "refund quota": true}
 
 // audited runs a handler that changes something, and leaves a line of it. A login
-// is not among them: until it is done, nobody is known.
+// is not among them: until it is done, nobody is known. A log-out needs no Redis.
 func (s *Server) audited(rt route, w http.ResponseWriter, r *http.Request) {
 	if rt.method == get || rt.path == "/login" {
 		rt.serve(w, r)
@@ -54,14 +56,21 @@ func (s *Server) audited(rt route, w http.ResponseWriter, r *http.Request) {
 	if d.what == "" {
 		d.what = rt.method + " " + rt.path
 	}
-	r = r.WithContext(context.WithValue(r.Context(), deedKey{}, d))
-	rt.serve(w, r)
-	if d.told {
-		return
-	}
-	if l := s.auditLine(r, d); busyDeeds[d.what] {
-		s.audit.leaveBusy(r.Context(), l, s.access.now()) //nolint:contextcheck // the request's own, with its deed
+	r, end := hurried(r.WithContext(context.WithValue(r.Context(), deedKey{}, d)), s.pace.look)
+	defer end()
+	if err := s.begin(r.Context()); err != nil && rt.path != "/logout" {
+		s.fail(w, r, err)
 	} else {
+		d.begun = true
+		rt.serve(w, r)
+	}
+	switch l := s.auditLine(r, d); {
+	case d.told:
+	case d.away:
+		s.log.Error("an audit line could not be written", "who", l.Who, "what", l.What, "object", l.Object, "outcome", l.Outcome)
+	case busyDeeds[d.what]:
+		s.audit.leaveBusy(r.Context(), l, s.access.now()) //nolint:contextcheck // the request's own, with its deed
+	default:
 		_, _ = s.audit.leave(r.Context(), l) //nolint:contextcheck // the request's own, with its deed; the log says what failed
 	}
 }

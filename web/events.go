@@ -17,6 +17,8 @@ import (
 const (
 	eventType = "text/event-stream"
 	// eventsAtOnce bounds the listeners of one server: each is a connection that stays.
+	// Where all places are taken, a client that has fewer than another gets one of the
+	// other's: nobody can hold them all, and who is alone may.
 	eventsAtOnce = 100
 	// eventsEvery is how often the loop looks.
 	eventsEvery = 2 * time.Second
@@ -44,6 +46,7 @@ type events struct {
 
 	mu        sync.Mutex
 	listeners map[*listener]bool
+	come      int64              // how many have come, ever
 	cancel    context.CancelFunc // ends the loop; nil while there is none
 	done      chan struct{}
 }
@@ -51,6 +54,9 @@ type events struct {
 // listener is one page. What it has not heard yet adds up: a slow one misses no
 // change, and costs no more than a set of names.
 type listener struct {
+	client  string
+	came    int64         // who came before has a lower one
+	sent    chan struct{} // closed: its place is another's
 	wake    chan struct{} // holds one
 	changed map[string]bool
 }
@@ -59,21 +65,56 @@ func newEvents(shots *snapshots) *events {
 	return &events{shots: shots, every: eventsEvery, idle: eventsIdle, life: eventsLife, most: eventsAtOnce, listeners: map[*listener]bool{}}
 }
 
-// listen adds a listener; nil where there are too many.
-func (e *events) listen() *listener {
+// listen adds a listener; nil where there is no place for it, with how many its
+// client has.
+func (e *events) listen(client string) (*listener, int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.listeners) >= e.most {
-		return nil
+		last, own := placeFor(e.listeners, client)
+		if last == nil {
+			return nil, own
+		}
+		close(last.sent)
+		delete(e.listeners, last)
 	}
-	l := &listener{wake: make(chan struct{}, 1), changed: map[string]bool{}}
+	e.come++
+	l := &listener{client: client, came: e.come, sent: make(chan struct{}), wake: make(chan struct{}, 1), changed: map[string]bool{}}
 	e.listeners[l] = true
 	if e.cancel == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		e.cancel, e.done = cancel, make(chan struct{})
 		go e.loop(ctx, e.done)
 	}
-	return l
+	return l, 0
+}
+
+// placeFor is the listener whose place a client gets where all are taken: the newest
+// of the client that has the most, if it has more than the other will have; nil where
+// none has. own is how many places the client has.
+func placeFor(all map[*listener]bool, client string) (last *listener, own int) {
+	has := map[string]int{}
+	for l := range all {
+		has[l.client]++
+	}
+	for l := range all {
+		if has[l.client] <= has[client]+1 {
+			continue
+		}
+		if last == nil || has[l.client] > has[last.client] || has[l.client] == has[last.client] && l.came > last.came {
+			last = l
+		}
+	}
+	return last, has[client]
+}
+
+// client is for whom a page listens: the token's name, by which all that has it is one
+// wherever it comes from; where there are no tokens, the address.
+func (s *Server) client(r *http.Request) string {
+	if s.access.open() {
+		return sender(r).String()
+	}
+	return whoAsks(r.Context()).Name
 }
 
 // leave takes a listener out; with the last one the loop ends.
@@ -151,8 +192,15 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	l := s.events.listen() //nolint:contextcheck // the loop is everybody's, and ends with the last of them
-	if l == nil {
+	client := s.client(r)
+	l, own := s.events.listen(client) //nolint:contextcheck // the loop is everybody's, and ends with the last of them
+	switch {
+	case l != nil:
+	case own > 0:
+		s.fail(w, r, problem(http.StatusTooManyRequests, "too-many-pages", fmt.Sprintf("as many pages listen as may, %d, and %d of them are of %s; the page goes on by asking now and then",
+			s.events.most, own, client)).after(eventsIdle))
+		return
+	default:
 		s.fail(w, r, problem(http.StatusServiceUnavailable, "busy", "as many pages listen as may; the page goes on by asking now and then").after(eventsIdle))
 		return
 	}
@@ -177,6 +225,8 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) {
 		var text string
 		select {
 		case <-ctx.Done():
+			return
+		case <-l.sent:
 			return
 		case <-l.wake:
 			n++

@@ -10,13 +10,16 @@ import (
 )
 
 // stream opens /events and gives its lines.
-func (w *world) stream(ctx context.Context, url string) (*http.Response, <-chan string) {
+func (w *world) stream(ctx context.Context, url string, header ...string) (*http.Response, <-chan string) {
 	w.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/events", nil)
 	if err != nil {
 		w.Fatal(err)
 	}
 	r.Header.Set("Accept", eventType)
+	for name, value := range pairs(header) {
+		r.Header.Set(name, value)
+	}
 	resp, err := w.client().Do(r)
 	if err != nil {
 		w.Fatal(err)
@@ -151,7 +154,7 @@ func TestListenersAreBoundedAndEndByTheirTimeOrWithTheServer(t *testing.T) {
 	w.hear(one, "retry:")
 	w.hear(two, "retry:")
 	resp, _ := w.stream(t.Context(), url)
-	if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("one too many: status %d, Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -162,6 +165,79 @@ func TestListenersAreBoundedAndEndByTheirTimeOrWithTheServer(t *testing.T) {
 	for _, lines := range []<-chan string{one, two} {
 		for range lines { //nolint:revive // until the stream has ended
 		}
+	}
+}
+
+func TestOneClientCannotHoldEveryPlaceAgainstAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withTokens)
+	w.server.events.most, w.server.events.life = 3, time.Minute
+	url := w.start()
+	as := func(token string) (*http.Response, <-chan string) {
+		return w.stream(t.Context(), url, "Authorization", "Bearer "+token)
+	}
+	var greedy []<-chan string
+	for range 3 {
+		_, lines := as(readToken)
+		w.hear(lines, "retry:")
+		greedy = append(greedy, lines)
+	}
+	resp, _ := as(readToken)
+	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("a fourth of one client: %d, Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
+	}
+	_, other := as(writeToken)
+	w.hear(other, "retry:")
+	for range greedy[2] { //nolint:revive // the newest of the other client ends, the older stay
+	}
+	for range 2 { // by whatever way it comes, it is the same client, and has its share
+		resp, _ := as(readToken)
+		if resp.StatusCode != 429 {
+			t.Errorf("the greedy one again: %d", resp.StatusCode)
+		}
+	}
+	e := w.server.events
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	has := map[string]int{}
+	for l := range e.listeners {
+		has[l.client]++
+	}
+	if has["reader"] != 2 || has["writer"] != 1 {
+		t.Errorf("places: %v, want two and one", has)
+	}
+}
+
+func TestAPlaceIsTakenOnlyFromWhoHasMore(t *testing.T) {
+	t.Parallel()
+	all := map[*listener]bool{}
+	var came int64
+	add := func(client string, n int) {
+		for range n {
+			came++
+			all[&listener{client: client, came: came}] = true
+		}
+	}
+	add("a", 5)
+	add("b", 3)
+	add("c", 1)
+	for client, want := range map[string]struct {
+		from string
+		own  int
+	}{"a": {"", 5}, "b": {"a", 3}, "c": {"a", 1}, "d": {"a", 0}} {
+		l, own := placeFor(all, client)
+		if l == nil {
+			l = &listener{}
+		} else if l.came != 5 {
+			t.Errorf("%s gets the place of who came as number %d, want the newest of a", client, l.came)
+		}
+		if l.client != want.from || own != want.own {
+			t.Errorf("%s gets a place of %q and has %d, want %+v", client, l.client, own, want)
+		}
+	}
+	few := map[*listener]bool{{client: "a"}: true, {client: "b"}: true}
+	if l, own := placeFor(few, "c"); l != nil || own != 0 {
+		t.Errorf("where all have one: %v, %d", l, own)
 	}
 }
 

@@ -120,9 +120,9 @@ func (o *outlook) lasting(name string, now time.Time) (text, tone string) {
 	if q.Waits+q.Skipped == 0 {
 		return "It lasts: " + asks + ", and each tick gets its own when it is due.", "good"
 	}
-	held := fmt.Sprintf("%s of %s wait", grouped(int64(q.Waits)), counted(q.Ticks, "tick"))
+	held := fmt.Sprintf("%s of %s %s", grouped(int64(q.Waits)), counted(q.Ticks, "tick"), plural(q.Waits, "waits", "wait"))
 	if q.Skipped > 0 {
-		held += fmt.Sprintf(", %s are left out meanwhile", grouped(int64(q.Skipped)))
+		held += fmt.Sprintf(", %s %s left out meanwhile", grouped(int64(q.Skipped)), plural(q.Skipped, "is", "are"))
 	}
 	if q.Granted < q.Needed {
 		asks += fmt.Sprintf(" and get %s", grouped(q.Granted))

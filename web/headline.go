@@ -32,7 +32,7 @@ func headline(s *snapshot) string {
 	case fresh == 0:
 		return fmt.Sprintf("None of %s is fresh.", counted(n, "feed"))
 	}
-	return fmt.Sprintf("%d of %s %s not fresh.", n-fresh, counted(n, "feed"), map[bool]string{true: "is", false: "are"}[n-fresh == 1])
+	return fmt.Sprintf("%d of %s %s not fresh.", n-fresh, counted(n, "feed"), plural(n-fresh, "is", "are"))
 }
 
 // troubles are what a person should look at, worst first.
@@ -78,7 +78,7 @@ func troubles(s *snapshot, o *outlook) []trouble {
 	}
 	for _, q := range s.Quotas {
 		if q.Err == nil && q.View.BlockedUntil != nil {
-			text := fmt.Sprintf("Quota %s is closed until %s UTC", q.Name, q.View.BlockedUntil.Format("15:04:05"))
+			text := fmt.Sprintf("Quota %s is closed until %s UTC", q.Name, clock(q.View.BlockedUntil.UTC(), s.At.UTC()))
 			if q.View.BlockReason != "" {
 				text += ": " + q.View.BlockReason
 			}
@@ -88,8 +88,7 @@ func troubles(s *snapshot, o *outlook) []trouble {
 	for _, q := range s.Quotas {
 		f, ok := o.quota(q.Name)
 		if ok && f.Granted < f.Needed && f.DryTimes > 0 {
-			warn = append(warn, trouble{"warn", fmt.Sprintf("Quota %s will not last: the schedules ask for %.0f %% of what they get in the coming %s.", q.Name,
-				math.Ceil(float64(f.Needed)/float64(max(f.Granted, 1))*100), o.ahead())})
+			warn = append(warn, trouble{"warn", fmt.Sprintf("Quota %s will not last: the schedules ask for %s in the coming %s.", q.Name, excess(f.Needed, f.Granted), o.ahead())})
 		}
 	}
 	for _, p := range s.Pools {
@@ -105,6 +104,21 @@ func troubles(s *snapshot, o *outlook) []trouble {
 		bad = append(bad, trouble{"bad", "Some of what stands here could not be read; the server's log says why."})
 	}
 	return append(append(bad, warn...), info...)
+}
+
+// excess says how much more is needed than is granted.
+func excess(needed, granted int64) string {
+	if granted <= 0 {
+		return "what they cannot get"
+	}
+	times := float64(needed) / float64(granted)
+	switch {
+	case times > 100:
+		return "more than 100 times what they get"
+	case times >= 10:
+		return fmt.Sprintf("%.0f times what they get", math.Floor(times))
+	}
+	return fmt.Sprintf("%.0f %% of what they get", math.Ceil(times*100))
 }
 
 // tile is one number at the head of the page.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -109,7 +110,7 @@ func (s *Server) postJobs(w http.ResponseWriter, r *http.Request) {
 	case name == ndjsonType && !accepts(r.Header, ndjsonType) || name == jsonType && !accepts(r.Header, jsonType):
 		s.fail(w, r, problem(http.StatusNotAcceptable, "not-acceptable", "the answer is given as "+name+" alone"))
 	case name == ndjsonType:
-		s.postMany(w, r)
+		s.postMany(w, unhurried(r))
 	case name == jsonType:
 		s.postOne(w, r)
 	default:
@@ -123,7 +124,7 @@ func (s *Server) postOne(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	j, err := s.enqueue(r, b)
+	j, err := s.enqueue(r.Context(), b)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -136,7 +137,7 @@ func (s *Server) postOne(w http.ResponseWriter, r *http.Request) {
 }
 
 // enqueue does one JSON object.
-func (s *Server) enqueue(r *http.Request, b []byte) (jobs.Job, error) {
+func (s *Server) enqueue(ctx context.Context, b []byte) (jobs.Job, error) {
 	req, err := jobs.DecodeRequest(b)
 	if err != nil {
 		return jobs.Job{}, err
@@ -145,5 +146,5 @@ func (s *Server) enqueue(r *http.Request, b []byte) (jobs.Job, error) {
 	if err != nil {
 		return jobs.Job{}, err
 	}
-	return s.p.Jobs.Enqueue(r.Context(), spec)
+	return s.p.Jobs.Enqueue(ctx, spec)
 }

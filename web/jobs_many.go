@@ -17,6 +17,10 @@ const (
 	flushEvery = 250 * time.Millisecond
 )
 
+// errSilent ends many jobs where Redis has not answered for as long as one job is
+// waited for: each of the rest would wait as long.
+var errSilent = errors.New("redis is silent")
+
 // lineError is the result line of a job that was not enqueued.
 type lineError struct {
 	Line         int    `json:"line"`
@@ -61,9 +65,13 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 	}()
 	w.Header().Set("Content-Type", ndjsonType)
 	w.Header().Set("Cache-Control", "no-store")
+	heard, away := time.Now(), false
 	err := lines.Each(in, maxLine, func(n int, line []byte, tooLong bool) error {
 		if s.stopping.Err() != nil {
 			return &lines.ReadError{Line: n, Err: errEnded}
+		}
+		if away && time.Since(heard) >= s.pace.look {
+			return &lines.ReadError{Line: n, Err: errSilent}
 		}
 		if err := r.Context().Err(); err != nil {
 			return err
@@ -71,7 +79,16 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 		if tooLong {
 			return out.add(lineError{Line: n, Error: fmt.Sprintf("the line has more than %d bytes", maxLine)})
 		}
-		j, err := s.enqueue(r, line)
+		if !away {
+			heard = time.Now()
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), s.pace.look)
+		defer cancel()
+		j, err := s.enqueue(ctx, line)
+		away = err != nil && redisAway(err)
+		if d := deedOf(ctx); d != nil {
+			d.away = away
+		}
 		if err != nil {
 			return out.add(s.lineError(n, err))
 		}
@@ -93,6 +110,7 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) lineError(n int, err error) lineError {
 	p := problemOf(err)
+	p.leaves(true, err)
 	if p.Code == "internal" || p.Code == "redis-away" {
 		s.log.Error("could not enqueue", "line", n, "error", err)
 	}
@@ -158,6 +176,9 @@ func cutShort(err error) string {
 	var tooBig *http.MaxBytesError
 	if errors.As(err, &tooBig) {
 		return fmt.Sprintf("the body has more than %d bytes: this line and what follows was not read", tooBig.Limit)
+	}
+	if errors.Is(err, errSilent) {
+		return "Redis does not answer any more: this line and what follows was not enqueued"
 	}
 	if errors.Is(err, errEnded) {
 		return "the server is stopping: this line and what follows was not enqueued"

@@ -117,8 +117,12 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			r = &asked
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if r.Method == http.MethodGet && strings.HasPrefix(path, "/api/") {
-			http.TimeoutHandler(handler, m.look, "Redis does not answer\n").ServeHTTP(inTime{w}, r)
+		if strings.HasPrefix(path, "/api/") {
+			says := "Redis does not answer"
+			if r.Method != http.MethodGet {
+				says += "; " + notKnown
+			}
+			http.TimeoutHandler(handler, m.look, says+"\n").ServeHTTP(inTime{w, deedOf(r.Context())}, r)
 			return
 		}
 		handler.ServeHTTP(w, r)
@@ -131,12 +135,18 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // inTime says of an answer that did not come in time when to ask again.
-type inTime struct{ http.ResponseWriter }
+type inTime struct {
+	http.ResponseWriter
+	deed *deed
+}
 
 func (i inTime) WriteHeader(status int) {
 	if status == http.StatusServiceUnavailable {
 		i.Header().Set("Retry-After", strconv.FormatInt(ceilSeconds(redisRetry), 10))
 		i.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if i.deed != nil {
+			i.deed.failed, i.deed.away = notKnown, true
+		}
 	}
 	i.ResponseWriter.WriteHeader(status)
 }

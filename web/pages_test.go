@@ -388,6 +388,7 @@ func TestHeadline(t *testing.T) {
 	until := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
 	ahead := &outlook{Forecast: &Forecast{From: until, To: until.Add(24 * time.Hour), Quotas: []QuotaForecast{{Name: "youtube", Ticks: 96, Needed: 9600, Granted: 4800, DryTimes: 3}}}}
 	got := troubles(&snapshot{
+		At:     until.Add(-time.Hour),
 		Quotas: []part[Quota]{{Name: "youtube", View: Quota{BlockedUntil: &until, BlockReason: "quotaExceeded"}}},
 		Pools:  []part[Pool]{{Name: "p", View: Pool{Total: 3}}, {Name: "q"}},
 	}, ahead)
@@ -398,6 +399,31 @@ func TestHeadline(t *testing.T) {
 	for i := range want {
 		if got[i].Text != want[i] {
 			t.Errorf("trouble %d: %q, want %q", i, got[i].Text, want[i])
+		}
+	}
+}
+
+func TestABlockThatEndsAnotherDaySaysWhich(t *testing.T) {
+	t.Parallel()
+	until := time.Date(2026, 12, 2, 8, 0, 0, 0, time.UTC)
+	got := troubles(&snapshot{At: until.Add(-30 * time.Hour), Quotas: []part[Quota]{{Name: "q", View: Quota{BlockedUntil: &until}}}}, nil)
+	if want := "Quota q is closed until 2 December, 08:00:00 UTC."; len(got) != 1 || got[0].Text != want {
+		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
+func TestWhatIsAskedForBeyondReasonIsSaidInWords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		needed, granted int64
+		want            string
+	}{
+		{9600, 4800, "200 % of what they get"}, {101, 100, "101 % of what they get"}, {999, 100, "999 % of what they get"},
+		{1000, 100, "10 times what they get"}, {10000, 100, "100 times what they get"}, {10001, 100, "more than 100 times what they get"},
+		{43200000, 10000, "more than 100 times what they get"}, {1 << 62, 1, "more than 100 times what they get"}, {100, 0, "what they cannot get"},
+	} {
+		if got := excess(c.needed, c.granted); got != c.want {
+			t.Errorf("%d of %d: %q, want %q", c.needed, c.granted, got, c.want)
 		}
 	}
 }

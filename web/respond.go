@@ -57,7 +57,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	p := problemOf(err)
 	if d := deedOf(r.Context()); d != nil {
-		d.failed = p.Detail
+		p.leaves(d.begun, err)
+		d.failed, d.away = p.Detail, p.Code == "redis-away"
 	}
 	if p.Status == http.StatusInternalServerError || p.Code == "redis-away" {
 		s.log.Error("request failed", "method", r.Method, "route", r.Pattern, "status", p.Status, "error", err)

@@ -54,6 +54,14 @@ func relative(t *time.Time, now time.Time, none string) moment {
 	return moment{t, span(d.Round(time.Second)) + " ago"}
 }
 
+// clock is when something is: the time alone where it is today.
+func clock(at, now time.Time) string {
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2 January, 15:04:05")
+}
+
 // grouped is a number with its thousands apart: 10 000.
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
@@ -73,6 +81,14 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return grouped(int64(n)) + " " + what + "s"
+}
+
+// plural chooses the word that goes with a number of things.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // list names the first few of many.

@@ -143,7 +143,15 @@ func times(n int) string {
 
 func sameDay(a, b time.Time) bool { return a.YearDay() == b.YearDay() && a.Year() == b.Year() }
 
-func percent(n, of int64) string { return fmt.Sprintf("%.0f%%", 100*float64(n)/float64(of)) }
+// percent is n's part of a whole; one that no person would read as a percentage is
+// said as how many times it is.
+func percent(n, of int64) string {
+	times := float64(n) / float64(of)
+	if times >= 10 {
+		return fmt.Sprintf("%.0f times", math.Floor(times))
+	}
+	return fmt.Sprintf("%.0f%%", 100*times)
+}
 
 // chart draws the hours, several to a row where there are many.
 func (p *planPage) chart(q plan.Quota) {

@@ -55,6 +55,28 @@ func actions(b *tab, d demo) {
 	b.quiet("actions")
 }
 
+// listening looks at when a page listens: while somebody sees it.
+func listening(b *tab, d demo) {
+	b.Helper()
+	b.open(d.root + "/")
+	got := says[[]int](b, `(() => {
+		let open = 0, closed = 0;
+		const Real = window.EventSource, close = Real.prototype.close;
+		Real.prototype.close = function () { closed++; return close.call(this); };
+		window.EventSource = class extends Real { constructor(url) { super(url); open++; } };
+		const seen = (yes) => {
+			Object.defineProperty(document, "hidden", { value: !yes, configurable: true });
+			document.dispatchEvent(new Event("visibilitychange"));
+			return [open, closed];
+		};
+		return [...seen(false), ...seen(true)];
+	})()`)
+	if len(got) != 4 || got[0] != 0 || got[1] != 1 || got[2] != 1 {
+		b.Errorf("opened and closed when out of sight, and when seen again: %v, want 0 and 1, then 1", got)
+	}
+	b.quiet("listening")
+}
+
 // press opens a page, what hides a button, and clicks it.
 func press(b *tab, url string, opens, button chromedp.CSS) {
 	b.Helper()

@@ -23,6 +23,7 @@ func TestPagesInABrowser(t *testing.T) {
 	d := startDemo(t)
 	b := newTab(t)
 	t.Run("actions work by click", func(t *testing.T) { b.T = t; actions(b, d) })
+	t.Run("a page out of sight listens to nothing", func(t *testing.T) { b.T = t; listening(b, d) })
 	t.Run("what is wrong is found", func(t *testing.T) { b.T = t; instruments(b) })
 	pages := everyPage(t, d)
 	t.Run("every page, both themes, three widths", func(t *testing.T) {

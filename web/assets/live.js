@@ -73,7 +73,7 @@
     if (el) el.focus({ preventScroll: true });
   }
 
-  let source, poll = 0;
+  let source, again = 0, poll = 0;
   const asking = (yes) => {
     clearInterval(poll);
     if (yes) poll = setInterval(update, rarely);
@@ -87,9 +87,18 @@
       asking(true);
       missed = true;
       // A browser gives up for good where the answer is no stream: too many listen, say.
-      if (source.readyState === EventSource.CLOSED) setTimeout(listen, 2 * rarely);
+      if (source.readyState === EventSource.CLOSED) again = setTimeout(listen, 2 * rarely);
     });
   }
-  if (main.dataset.events && window.EventSource) listen(); else asking(true);
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && missed) update(); });
+  // A page that nobody sees listens to nothing: a browser has but a few connections
+  // to a server, and tabs in the background would hold them all.
+  function seen() {
+    clearTimeout(again);
+    if (source) source.close();
+    if (document.hidden) { asking(false); missed = true; return; }
+    if (main.dataset.events && window.EventSource) listen(); else asking(true);
+    if (missed) update();
+  }
+  document.addEventListener("visibilitychange", seen);
+  seen();
 })();

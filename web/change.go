@@ -51,9 +51,10 @@ type hurry struct {
 
 // hurried gives a request such a context, which end frees.
 func hurried(r *http.Request, within time.Duration) (hurried *http.Request, end func()) {
-	h := &hurry{Context: r.Context(), within: within, done: make(chan struct{}), until: time.Now().Add(within)}
+	own := r.Context()
+	h := &hurry{Context: own, within: within, done: make(chan struct{}), until: time.Now().Add(within)}
 	h.timer = time.AfterFunc(within, func() { h.end(context.DeadlineExceeded) })
-	gone := context.AfterFunc(r.Context(), func() { h.end(r.Context().Err()) })
+	gone := context.AfterFunc(own, func() { h.end(own.Err()) })
 	r = r.WithContext(h)
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = &unhurriedBody{r.Body, h}

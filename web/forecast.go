@@ -50,6 +50,9 @@ type StarvedFeed struct {
 	Because       string // quota, schedule or pause
 }
 
+// short says that the schedules ask for more than there will be.
+func (q QuotaForecast) short() bool { return q.Granted < q.Needed && q.DryTimes > 0 }
+
 const (
 	forecastSpan = 24 * time.Hour
 	forecastSlot = 15 * time.Minute

@@ -17,6 +17,8 @@ type frame struct {
 	Can      bool // may act
 	Now      time.Time
 	Refresh  int        // seconds; 0: the page stands still
+	Still    bool       // it stands still though there is no script: somebody reads it, or fills in a form
+	Turn     string     // to this page, standing still or not
 	Here     string     // path and query, for forms that lead back
 	Done     *auditLook // what the form has done that led here
 }
@@ -26,6 +28,9 @@ const refreshWithout = 15
 
 // doneParam names the line of the audit that a page shows after a form.
 const doneParam = "done"
+
+// stillParam asks for a page that does not come anew.
+const stillParam = "still"
 
 // doneShown is how long after a deed its line is news.
 const doneShown = 10 * time.Minute
@@ -39,8 +44,13 @@ func (s *Server) frame(r *http.Request, nav, title string, now time.Time) frame 
 	q := r.URL.Query()
 	id := q.Get(doneParam)
 	q.Del(doneParam)
-	here := url.URL{Path: r.URL.Path, RawQuery: q.Encode()}
-	f.Here = here.String()
+	f.Here = (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
+	if f.Still = q.Has(stillParam); f.Still {
+		q.Del(stillParam)
+	} else {
+		q.Set(stillParam, "yes")
+	}
+	f.Turn = (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
 	if auditID(id) {
 		if l, err := s.audit.line(r.Context(), id); err == nil && now.Sub(l.At) < doneShown {
 			look := newAuditLook(l, now)
@@ -50,9 +60,10 @@ func (s *Server) frame(r *http.Request, nav, title string, now time.Time) frame 
 	return f
 }
 
-// pageQuery reads a page's query: what the page knows, and what a form left.
+// pageQuery reads a page's query: what the page knows, what a form left, and whether
+// it is to stand still.
 func pageQuery(r *http.Request, known ...string) (query, error) {
-	return readQuery(r, append(known, doneParam)...)
+	return readQuery(r, append(known, doneParam, stillParam)...)
 }
 
 // pageNumber reads which page of a list is asked for.

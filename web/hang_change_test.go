@@ -156,7 +156,7 @@ func TestWhatWasDoneBeforeRedisHungIsSaidToBeDone(t *testing.T) {
 
 func TestASlowSenderOfABodyHasItsTimeAndTheChangeItsOwn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(_ *Config, _ *Parts, p *pace) { p.look = time.Second })
+	w := &world{TB: t}
 	r, end := hurried(httptest.NewRequest("POST", "/v1/jobs", strings.NewReader("body")), 50*time.Millisecond)
 	defer end()
 	h, _ := r.Context().(*hurry)
@@ -180,4 +180,17 @@ func TestASlowSenderOfABodyHasItsTimeAndTheChangeItsOwn(t *testing.T) {
 	if !errors.Is(child.Err(), context.DeadlineExceeded) {
 		t.Errorf("what is made of it ended with %v", child.Err())
 	}
+}
+
+func TestAChangeWhoseSenderHasGoneEndsAsThatDid(t *testing.T) {
+	t.Parallel()
+	own, leave := context.WithCancel(t.Context())
+	r, end := hurried(httptest.NewRequestWithContext(own, "POST", "/v1/jobs", nil), time.Hour)
+	leave()
+	<-r.Context().Done()
+	if err := r.Context().Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+	end()
+	end() // what has ended stays so
 }

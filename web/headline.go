@@ -3,13 +3,16 @@ package web
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
 // trouble is one thing that is wrong, or soon will be.
 type trouble struct {
-	Tone string // bad, warn, info
-	Text string
+	Tone  string // bad, warn, info
+	Text  string
+	Link  string // to where it can be looked into; "" where that is nowhere
+	Where string // the link's words
 }
 
 // headline says in one sentence whether the feeds are fresh.
@@ -32,7 +35,7 @@ func headline(s *snapshot) string {
 	case fresh == 0:
 		return fmt.Sprintf("None of %s is fresh.", counted(n, "feed"))
 	}
-	return fmt.Sprintf("%d of %s %s not fresh.", n-fresh, counted(n, "feed"), plural(n-fresh, "is", "are"))
+	return fmt.Sprintf("%s of %s %s not fresh.", grouped(int64(n-fresh)), counted(n, "feed"), plural(n-fresh, "is", "are"))
 }
 
 // troubles are what a person should look at, worst first.
@@ -54,27 +57,34 @@ func troubles(s *snapshot, o *outlook) []trouble {
 		if f.LastError != "" {
 			by["failing"] = append(by["failing"], f.Name)
 		}
+		if slices.ContainsFunc(f.Sinks, func(v SinkView) bool { return v.LastError != "" }) {
+			by["sinks"] = append(by["sinks"], f.Name)
+		}
 	}
+	bad = append(bad, absent(s)...)
 	if names := by["failing"]; len(names) > 0 {
-		bad = append(bad, trouble{"bad", "The last fetch brought nothing: " + list(names, 4) + "."})
+		bad = append(bad, feedTrouble("bad", "The last fetch brought nothing: ", names, "failing"))
 	}
 	if names := by["stale"]; len(names) > 0 {
-		warn = append(warn, trouble{"warn", "Older than their ttl: " + list(names, 4) + "."})
+		warn = append(warn, feedTrouble("warn", "Older than their ttl: ", names, "stale"))
 	}
 	if names := by["waiting"]; len(names) > 0 {
-		warn = append(warn, trouble{"warn", "Older than their ttl, and the next fetch waits: " + list(names, 4) + "."})
+		warn = append(warn, feedTrouble("warn", "Older than their ttl, and the next fetch waits: ", names, "waiting"))
 	}
 	if names := by["first waiting"]; len(names) > 0 {
-		warn = append(warn, trouble{"warn", "Never fetched, and the first fetch waits: " + list(names, 4) + "."})
+		warn = append(warn, feedTrouble("warn", "Never fetched, and the first fetch waits: ", names, "waiting"))
+	}
+	if names := by["sinks"]; len(names) > 0 {
+		warn = append(warn, trouble{"warn", "A sink does not get every version: " + list(names, 4) + ".", feedLink(names[0]), "Feed " + names[0]})
 	}
 	if names := by["updating"]; len(names) > 0 {
-		info = append(info, trouble{"info", "Older than their ttl, a fetch is under way: " + list(names, 4) + "."})
+		info = append(info, feedTrouble("info", "Older than their ttl, a fetch is under way: ", names, "updating"))
 	}
 	if names := by["empty"]; len(names) > 0 {
-		info = append(info, trouble{"info", "Never fetched: " + list(names, 4) + "."})
+		info = append(info, feedTrouble("info", "Never fetched: ", names, "empty"))
 	}
 	if names := by["paused"]; len(names) > 0 {
-		info = append(info, trouble{"info", "Paused: " + list(names, 4) + "."})
+		info = append(info, feedTrouble("info", "Paused: ", names, "paused"))
 	}
 	for _, q := range s.Quotas {
 		if q.Err == nil && q.View.BlockedUntil != nil {
@@ -82,28 +92,62 @@ func troubles(s *snapshot, o *outlook) []trouble {
 			if q.View.BlockReason != "" {
 				text += ": " + q.View.BlockReason
 			}
-			bad = append(bad, trouble{"bad", strings.TrimSuffix(text, ".") + "."})
+			bad = append(bad, trouble{"bad", strings.TrimSuffix(text, ".") + ".", quotaLink(q.Name), "Quota " + q.Name})
 		}
 	}
 	for _, q := range s.Quotas {
-		f, ok := o.quota(q.Name)
-		if ok && f.Granted < f.Needed && f.DryTimes > 0 {
-			warn = append(warn, trouble{"warn", fmt.Sprintf("Quota %s will not last: the schedules ask for %s in the coming %s.", q.Name, excess(f.Needed, f.Granted), o.ahead())})
+		if f, _ := o.quota(q.Name); f.short() {
+			warn = append(warn, trouble{"warn", fmt.Sprintf("Quota %s will not last: the schedules ask for %s in the coming %s.", q.Name, excess(f.Needed, f.Granted), o.ahead()), quotaLink(q.Name), "Quota " + q.Name})
 		}
 	}
 	for _, p := range s.Pools {
 		switch {
 		case p.Err != nil:
 		case p.View.Total == 0:
-			warn = append(warn, trouble{"warn", "Pool " + p.Name + " has no endpoints: its feeds wait."})
+			warn = append(warn, trouble{"warn", "Pool " + p.Name + " has no endpoints: its feeds wait.", poolLink(p.Name), "Pool " + p.Name})
 		case p.View.Eligible == 0:
-			bad = append(bad, trouble{"bad", "Pool " + p.Name + " has no eligible endpoint: its feeds wait."})
+			bad = append(bad, trouble{"bad", "Pool " + p.Name + " has no eligible endpoint: its feeds wait.", poolLink(p.Name), "Pool " + p.Name})
 		}
 	}
 	if len(s.faults()) > 0 {
-		bad = append(bad, trouble{"bad", "Some of what stands here could not be read; the server's log says why."})
+		bad = append(bad, trouble{Tone: "bad", Text: "Some of what stands here could not be read; the server's log says why."})
 	}
 	return append(append(bad, warn...), info...)
+}
+
+// absent says which processes are wanted and not there, or there and do nothing.
+func absent(s *snapshot) []trouble {
+	if s.ProcessesErr != nil {
+		return nil
+	}
+	var out []trouble
+	runs := map[string]bool{}
+	for _, p := range s.Processes {
+		for _, role := range p.Roles {
+			runs[role] = true
+		}
+		if p.Refused != "" {
+			out = append(out, trouble{Tone: "bad", Text: fmt.Sprintf("Process %d on %s (%s) writes nothing to Redis: %s.", p.PID, p.Host, strings.Join(p.Roles, ", "), strings.TrimSuffix(p.Refused, "."))})
+		}
+	}
+	fetched := slices.ContainsFunc(s.Feeds, func(f FeedView) bool { return f.Source != "push" })
+	if fetched && !runs["worker"] {
+		out = append(out, trouble{Tone: "bad", Text: "No worker runs: nothing is fetched until one does."})
+	}
+	if len(s.Schedules) > 0 && !runs["scheduler"] {
+		out = append(out, trouble{Tone: "bad", Text: "No scheduler runs: no tick comes until one does."})
+	}
+	return out
+}
+
+// feedTrouble names some of many feeds and leads to all of them.
+func feedTrouble(tone, text string, names []string, state string) trouble {
+	const most = 4
+	t := trouble{tone, text + list(names, most) + ".", "/feeds?state=" + state, "The " + state + " feeds"}
+	if len(names) == 1 {
+		t.Link, t.Where = feedLink(names[0]), "Feed "+names[0]
+	}
+	return t
 }
 
 // excess says how much more is needed than is granted.
@@ -134,7 +178,7 @@ func tiles(s *snapshot) []tile {
 			fresh++
 		}
 	}
-	out := []tile{{"Fresh feeds", fmt.Sprint(fresh), fmt.Sprintf("of %d", len(s.Feeds)), toneIf(fresh == len(s.Feeds), "good", "warn"), "/feeds"}}
+	out := []tile{{"Fresh feeds", grouped(int64(fresh)), "of " + grouped(int64(len(s.Feeds))), toneIf(fresh == len(s.Feeds), "good", "warn"), "/feeds"}}
 	if t, ok := tightest(s); ok {
 		out = append(out, t)
 	}
@@ -149,7 +193,7 @@ func tiles(s *snapshot) []tile {
 	for _, p := range s.Queues {
 		q.Pending, q.Active, q.Scheduled, q.Retry = q.Pending+p.View.Pending, q.Active+p.View.Active, q.Scheduled+p.View.Scheduled, q.Retry+p.View.Retry
 	}
-	return append(out, tile{"Jobs running", grouped(int64(q.Active)), fmt.Sprintf("%d due, %d asleep", q.Pending, q.Scheduled+q.Retry), "", "/jobs"})
+	return append(out, tile{"Jobs running", grouped(int64(q.Active)), grouped(int64(q.Pending)) + " due, " + grouped(int64(q.Scheduled+q.Retry)) + " asleep", "", "/jobs"})
 }
 
 // tightest is the window that has the least left, over all quotas.

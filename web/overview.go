@@ -59,7 +59,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	v.Parts = allParts
 	if shot.RedisErr != nil {
 		v.Away, v.Headline = true, "Redis does not answer."
-		v.Troubles = []trouble{{"bad", "Nothing can be shown until it does. This page tries again by itself."}}
+		v.Troubles = []trouble{{Tone: "bad", Text: "Nothing can be shown until it does. This page tries again by itself."}}
 		w.Header().Set("Retry-After", strconv.FormatInt(ceilSeconds(redisRetry), 10))
 		s.show(w, r, http.StatusServiceUnavailable, "overview", v)
 		return
@@ -78,13 +78,13 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		v.Feeds = append(v.Feeds, newFeedRow(f, now))
 	}
 	v.QuotaCount = len(shot.Quotas)
-	for _, p := range shot.Quotas[:min(len(shot.Quotas), overviewQuotas)] {
+	for _, p := range worstQuotas(shot.Quotas, o)[:min(len(shot.Quotas), overviewQuotas)] {
 		c := newQuotaCard(p, now)
 		c.forecast(p.View, o, now)
 		v.Quotas = append(v.Quotas, c)
 	}
 	v.PoolCount = len(shot.Pools)
-	for _, p := range shot.Pools[:min(len(shot.Pools), overviewPools)] {
+	for _, p := range worstPools(shot.Pools)[:min(len(shot.Pools), overviewPools)] {
 		v.Pools = append(v.Pools, newPoolCard(p, now))
 	}
 	recent, err := s.shots.recent.get(r.Context(), sharedAge)
@@ -120,11 +120,13 @@ func (s *Server) readableShot(w http.ResponseWriter, r *http.Request) (*snapshot
 }
 
 // worstFirst sorts feeds by how far they are beyond their ttl; those that were
-// never fetched come first, those that are fresh for ever last.
+// never fetched come first, and of them those that were tried; those that are fresh
+// for ever last.
 func worstFirst(feeds []FeedView) []FeedView {
-	out := slices.Clone(feeds)
-	rank := func(f FeedView) float64 {
+	return byRank(feeds, func(f FeedView) float64 {
 		switch {
+		case f.Version == nil && f.LastError != "":
+			return 2e9
 		case f.Version == nil && f.Schedule != "":
 			return 1e9
 		case f.Version == nil:
@@ -133,7 +135,43 @@ func worstFirst(feeds []FeedView) []FeedView {
 			return -1
 		}
 		return float64(f.AgeMS) / float64(f.TTLMS)
-	}
-	slices.SortStableFunc(out, func(a, b FeedView) int { return cmp.Compare(rank(b), rank(a)) })
+	})
+}
+
+// worstQuotas puts first those that somebody should look at: unreadable, closed, too
+// small for the schedules, then the fullest.
+func worstQuotas(quotas []part[Quota], o *outlook) []part[Quota] {
+	return byRank(quotas, func(p part[Quota]) float64 {
+		f, _ := o.quota(p.Name)
+		switch {
+		case p.Err != nil:
+			return 400
+		case p.View.BlockedUntil != nil:
+			return 300
+		case f.short():
+			return 200
+		}
+		most := 0.0
+		for _, w := range p.View.Windows {
+			most = max(most, share(w.Used, w.Limit))
+		}
+		return most
+	})
+}
+
+// worstPools puts first those that have the least to give.
+func worstPools(pools []part[Pool]) []part[Pool] {
+	return byRank(pools, func(p part[Pool]) float64 {
+		if p.Err != nil {
+			return 200
+		}
+		return 100 - share(int64(p.View.Eligible), int64(p.View.Total))
+	})
+}
+
+// byRank sorts by a rank, the highest first, and leaves what has the same as it stood.
+func byRank[T any](all []T, rank func(T) float64) []T {
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b T) int { return cmp.Compare(rank(b), rank(a)) })
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"feedwarden/allocation"
+	"feedwarden/internal/roster"
 	"feedwarden/jobs"
 	"feedwarden/jobs/source"
 	"feedwarden/quota"
@@ -148,6 +149,11 @@ func TestPagesWithNothingToShow(t *testing.T) {
 func TestAFreshInstallHasNoTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	running := roster.New(w.rdb, []string{"web", "worker", "scheduler"}, "v1", "", func() (string, string) { return "", "" }, w.server.log)
+	if err := running.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer running.Stop(t.Context())   //nolint:errcheck // it is gone in any case
 	body := w.page("/").Body.String() // asynq knows no queue yet
 	for _, wrong := range []string{"could not be read", `class="bad"`} {
 		if strings.Contains(body, wrong) {
@@ -374,56 +380,16 @@ func TestTitlesOfStrangersStayInTheirPlace(t *testing.T) {
 	}
 }
 
-func TestHeadline(t *testing.T) {
+func TestWithoutScriptsAPageCanBeHeldStill(t *testing.T) {
 	t.Parallel()
-	fresh, stale := FeedView{Name: "a", State: "fresh"}, FeedView{Name: "b", State: "stale"}
-	for want, feeds := range map[string][]FeedView{
-		"No feeds yet.": nil, "The feed is fresh.": {fresh}, "All 2 feeds are fresh.": {fresh, fresh}, "None of 1 feed is fresh.": {stale},
-		"1 of 2 feeds is not fresh.": {fresh, stale}, "2 of 3 feeds are not fresh.": {fresh, stale, stale},
-	} {
-		if got := headline(&snapshot{Feeds: feeds}); got != want {
-			t.Errorf("headline of %d feeds: %q, want %q", len(feeds), got, want)
+	w := newWorld(t)
+	for path, turned := range map[string]string{"/": "/?still=yes", "/feeds?q=a&state=empty": "/feeds?q=a&amp;state=empty&amp;still=yes", "/jobs": "/jobs?still=yes"} {
+		wantParts(t, w.page(path).Body.String(), `http-equiv="refresh"`, `<noscript><a href="`+turned+`">Pause updates</a></noscript>`)
+		still := strings.ReplaceAll(turned, "&amp;", "&")
+		body := w.page(still).Body.String()
+		if strings.Contains(body, `http-equiv="refresh"`) {
+			t.Errorf("%s comes anew", still)
 		}
-	}
-	until := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
-	ahead := &outlook{Forecast: &Forecast{From: until, To: until.Add(24 * time.Hour), Quotas: []QuotaForecast{{Name: "youtube", Ticks: 96, Needed: 9600, Granted: 4800, DryTimes: 3}}}}
-	got := troubles(&snapshot{
-		At:     until.Add(-time.Hour),
-		Quotas: []part[Quota]{{Name: "youtube", View: Quota{BlockedUntil: &until, BlockReason: "quotaExceeded"}}},
-		Pools:  []part[Pool]{{Name: "p", View: Pool{Total: 3}}, {Name: "q"}},
-	}, ahead)
-	want := []string{"Quota youtube is closed until 08:00:00 UTC: quotaExceeded.", "Pool p has no eligible endpoint: its feeds wait.", "Quota youtube will not last: the schedules ask for 200 % of what they get in the coming 24 h.", "Pool q has no endpoints: its feeds wait."}
-	if len(got) != len(want) {
-		t.Fatalf("troubles %+v", got)
-	}
-	for i := range want {
-		if got[i].Text != want[i] {
-			t.Errorf("trouble %d: %q, want %q", i, got[i].Text, want[i])
-		}
-	}
-}
-
-func TestABlockThatEndsAnotherDaySaysWhich(t *testing.T) {
-	t.Parallel()
-	until := time.Date(2026, 12, 2, 8, 0, 0, 0, time.UTC)
-	got := troubles(&snapshot{At: until.Add(-30 * time.Hour), Quotas: []part[Quota]{{Name: "q", View: Quota{BlockedUntil: &until}}}}, nil)
-	if want := "Quota q is closed until 2 December, 08:00:00 UTC."; len(got) != 1 || got[0].Text != want {
-		t.Errorf("%+v, want %q", got, want)
-	}
-}
-
-func TestWhatIsAskedForBeyondReasonIsSaidInWords(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		needed, granted int64
-		want            string
-	}{
-		{9600, 4800, "200 % of what they get"}, {101, 100, "101 % of what they get"}, {999, 100, "999 % of what they get"},
-		{1000, 100, "10 times what they get"}, {10000, 100, "100 times what they get"}, {10001, 100, "more than 100 times what they get"},
-		{43200000, 10000, "more than 100 times what they get"}, {1 << 62, 1, "more than 100 times what they get"}, {100, 0, "what they cannot get"},
-	} {
-		if got := excess(c.needed, c.granted); got != c.want {
-			t.Errorf("%d of %d: %q, want %q", c.needed, c.granted, got, c.want)
-		}
+		wantParts(t, body, `<noscript><a href="`+strings.ReplaceAll(path, "&", "&amp;")+`">Go on updating</a></noscript>`, `id="pause"`)
 	}
 }

@@ -269,7 +269,7 @@ func picksChart(pool string, all []allocation.Endpoint) chart {
 	}
 	values := [][]int64{counts, handicaps}
 	most := roundUp(highest(values) * 1.05)
-	c := chart{ID: "picks", Width: max(len(all), fewColumns) * columnStep, Height: chartHeight, Top: grouped(int64(most)) + " picks"}
+	c := chart{ID: "picks", Width: max(len(all), fewColumns) * columnStep, Height: chartHeight, Top: counted(int(most), "pick")}
 	paths := columns(values, most)
 	total := sum(counts)
 	c.Series = []series{

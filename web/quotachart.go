@@ -51,6 +51,7 @@ func quotaChart(q Quota, o *outlook) (chart, bool) {
 		}
 		c.Axis = append(c.Axis, at.Add(time.Duration(h)*time.Hour).Format("15:04"))
 	}
+	c.Axis[0] += " UTC"
 	c.Says = fmt.Sprintf("Units of %s by quarters of an hour, feed by feed: %s granted in the past 24 hours", q.Name, grouped(granted))
 	if planned {
 		c.Says += fmt.Sprintf(", %s to be granted in the coming %s", grouped(f.Granted), o.ahead())
@@ -69,7 +70,7 @@ func quotaPace(q Quota) (float64, string) {
 		}
 		p := float64(w.Limit) * float64(forecastSlot.Milliseconds()) / float64(w.PerMS)
 		if says == "" || p < pace {
-			pace, says = p, fmt.Sprintf("limit: %s per %s, which is %s in 15 min", grouped(w.Limit), windowName(w), grouped(int64(p)))
+			pace, says = p, fmt.Sprintf("%s per %s, spread evenly: %s in 15 min", grouped(w.Limit), windowName(w), grouped(int64(p)))
 		}
 	}
 	return pace, says
@@ -177,6 +178,7 @@ func useChart(q Quota, o *outlook) (chart, bool) {
 		}
 		c.Axis = append(c.Axis, text)
 	}
+	c.Axis[len(c.Axis)-1] += " UTC"
 	return c, true
 }
 

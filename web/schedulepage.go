@@ -97,7 +97,7 @@ func (l *lanes) lane(v ScheduleView) lane {
 		says = "paused at first"
 	}
 	if l.Cut {
-		says += " until " + l.Until.UTC().Format("15:04")
+		says += " until " + l.Until.UTC().Format("15:04") + " UTC"
 	}
 	return lane{Path: b.String(), Says: says}
 }
@@ -162,6 +162,7 @@ func (s *Server) schedulesPage(w http.ResponseWriter, r *http.Request) {
 		}
 		v.Axis = append(v.Axis, text)
 	}
+	v.Axis[len(v.Axis)-1] += " UTC"
 	found := slices.DeleteFunc(slices.Clone(shot.Schedules), func(f ScheduleView) bool {
 		return !strings.Contains(strings.ToLower(f.Name), strings.ToLower(q["q"])) || !inScheduleState(f, q["state"])
 	})

@@ -56,7 +56,7 @@ func failing(v FeedView, now time.Time) []trouble {
 	var out []trouble
 	for _, s := range v.Sinks {
 		if s.LastError != "" {
-			out = append(out, trouble{"warn", fmt.Sprintf("Its sink %s does not get every version; %s: %s", s.Sink, relative(s.LastErrorAt, now, "lately").Text, sentence(s.LastError))})
+			out = append(out, trouble{Tone: "warn", Text: fmt.Sprintf("Its sink %s does not get every version; %s: %s", s.Sink, relative(s.LastErrorAt, now, "lately").Text, sentence(s.LastError))})
 		}
 	}
 	return out

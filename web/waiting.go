@@ -119,7 +119,7 @@ func plight(v FeedView, now time.Time) []trouble {
 		if v.JobState == string(jobs.Retrying) && v.JobAt != nil {
 			text += " It is tried again " + relative(v.JobAt, now, "").Text + "."
 		}
-		out = append(out, trouble{"bad", text})
+		out = append(out, trouble{Tone: "bad", Text: text})
 	}
 	if v.WaitingFor != "" {
 		text := "The next fetch waits"
@@ -129,11 +129,11 @@ func plight(v FeedView, now time.Time) []trouble {
 		if v.JobAt != nil {
 			text += " and goes on " + relative(v.JobAt, now, "").Text
 		}
-		out = append(out, trouble{"warn", text + ": " + sentence(v.WaitingFor)})
+		out = append(out, trouble{Tone: "warn", Text: text + ": " + sentence(v.WaitingFor)})
 	}
 	out = append(out, failing(v, now)...)
 	if v.Paused != nil {
-		out = append(out, trouble{"info", "Its schedule is " + v.Paused.words() + "."})
+		out = append(out, trouble{Tone: "info", Text: "Its schedule is " + v.Paused.words() + "."})
 	}
 	return out
 }

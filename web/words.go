@@ -96,7 +96,7 @@ func list(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s and %s more", strings.Join(names[:most], ", "), grouped(int64(len(names)-most)))
 }
 
 // bar is a share, drawn and said.

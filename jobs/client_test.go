@@ -228,7 +228,7 @@ func TestStaleFeedIsServedAtOnceAndRefreshedOnce(t *testing.T) {
 func TestRequestTextsAreReadStrictly(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{
-		``, `[]`, `"news"`, `{"feed":"news"} {}`, `{"feed":"news","tok":1}`, `{"feed":1}`, `{"feed":"news","params":{"a":[1]}}`, `{"feed":"news","params":{"a":null}}`, `{"feed":"news","params":"a=b"}`, `{`, "{\"feed\":\"news\"",
+		``, `[]`, `"news"`, `{"feed":"news"} {}`, `{"feed":"news","tok":1}`, `{"feed":1}`, `{"feed":"news","params":{"a":[1]}}`, `{"feed":"news","params":{"a":null}}`, `{"feed":"news","params":"a=b"}`, `{"feed":"news","feed":"other"}`, `{"feed":"news","FEED":"other"}`, `{`, "{\"feed\":\"news\"",
 	} {
 		var se *SpecError
 		if _, err := DecodeRequest([]byte(bad)); !errors.As(err, &se) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"feedwarden/internal/object"
 	"feedwarden/internal/units"
 )
 
@@ -65,6 +66,9 @@ func DecodeRequest(b []byte) (Request, error) {
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return r, &SpecError{"something follows the JSON object: one object is wanted"}
+	}
+	if name := object.Twice(b); name != "" {
+		return r, &SpecError{fmt.Sprintf("field %q stands twice: once is wanted", name)}
 	}
 	return r, nil
 }

@@ -8,10 +8,11 @@ import (
 )
 
 // accepts says whether an Accept header takes a media type (RFC 9110, 12.5.1):
-// the most exact range that fits decides, and q=0 is a no. No header takes all.
+// the most exact range that fits decides, and q=0 is a no. No header takes all, and
+// so does one that names nothing.
 func accepts(h http.Header, mediaType string) bool {
 	values := h.Values("Accept")
-	if len(values) == 0 {
+	if strings.Trim(strings.Join(values, ""), " \t,") == "" {
 		return true
 	}
 	kind, _, _ := strings.Cut(mediaType, "/")

@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"feedwarden/internal/object"
 )
 
 // maxBody bounds every body but that of many jobs.
@@ -102,7 +104,7 @@ func decodeObject(b []byte, v any) error {
 	dec.DisallowUnknownFields()
 	err := dec.Decode(v)
 	if err == nil {
-		if name := twice(b); name != "" {
+		if name := object.Twice(b); name != "" {
 			return problem(http.StatusBadRequest, "invalid-json", fmt.Sprintf("field %q stands twice: once is wanted", name))
 		}
 		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
@@ -120,29 +122,6 @@ func decodeObject(b []byte, v any) error {
 		return problem(http.StatusBadRequest, "invalid-json", "not JSON: it ends too soon; one object is wanted")
 	}
 	return problem(http.StatusBadRequest, "invalid-json", strings.TrimPrefix(err.Error(), "json: "))
-}
-
-// twice finds a name that an object has twice: which of its values is meant, nobody
-// knows. b was decoded, so it is an object or null; names are taken in any case.
-func twice(b []byte) string {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return ""
-	}
-	seen := map[string]bool{}
-	for dec.More() {
-		t, err := dec.Token()
-		name, ok := t.(string)
-		if err != nil || !ok {
-			return ""
-		}
-		if key := strings.ToLower(name); seen[key] {
-			return name
-		} else if seen[key] = true; dec.Decode(new(json.RawMessage)) != nil {
-			return ""
-		}
-	}
-	return ""
 }
 
 func jsonName(kind string) string {

@@ -37,14 +37,6 @@ func newFailures() *failures {
 	return &failures{seen: seen}
 }
 
-// refused says whether an address must wait, without counting.
-func (f *failures) refused(r *http.Request, now time.Time) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	t, _ := f.seen.Get(sender(r))
-	return t.refusal(now)
-}
-
 // note counts a failure; its error is the 429 of one too many.
 func (f *failures) note(r *http.Request, now time.Time) error {
 	f.mu.Lock()

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"net/http"
 	"strconv"
 	"time"
@@ -32,7 +31,7 @@ func (s *Server) readNewest(w http.ResponseWriter, r *http.Request, ask content)
 	h["Cache-Control"] = s.freshFor(ask)
 	s.age(h, ask, c.Head, state, missed)
 	if r.Method != http.MethodGet || conditional(r.Header) {
-		http.ServeContent(w, r, "", c.Meta.FetchedAt, bytes.NewReader(c.Body))
+		s.serve(w, r, c.Meta.FetchedAt, c.Body)
 		return
 	}
 	h["Last-Modified"], h["Content-Length"], h["Accept-Ranges"] = l.modified, l.length, byteRanges
@@ -54,7 +53,7 @@ func (s *Server) answerRaw(w http.ResponseWriter, r *http.Request, ask content, 
 	h["Cache-Control"] = s.freshFor(ask)
 	s.age(h, ask, c.Head, state, missed)
 	linkNext(h, r, ask, len(c.Meta.Pages))
-	http.ServeContent(w, r, "", c.Meta.FetchedAt, bytes.NewReader(body))
+	s.serve(w, r, c.Meta.FetchedAt, body)
 }
 
 var (

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +74,7 @@ func (s *Server) readFeed(w http.ResponseWriter, r *http.Request) {
 	s.describe(h, ask, got)
 	linkNext(h, r, ask, len(got.Pages))
 	// It knows validators, ranges and HEAD; Last-Modified is when the version came.
-	http.ServeContent(w, r, "", got.FetchedAt, bytes.NewReader(body))
+	s.serve(w, r, got.FetchedAt, body)
 }
 
 // failRead answers an error of a read; one that found nothing is a miss.

@@ -120,7 +120,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("v") == s.pages.tag {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
+	s.serve(w, r, time.Time{}, a.body)
 }
 
 // show writes a page in the layout.

@@ -55,7 +55,7 @@ func hurried(r *http.Request, within time.Duration) (hurried *http.Request, end 
 	h := &hurry{Context: own, within: within, done: make(chan struct{}), until: time.Now().Add(within)}
 	h.timer = time.AfterFunc(within, func() { h.end(context.DeadlineExceeded) })
 	gone := context.AfterFunc(own, func() { h.end(own.Err()) })
-	r = r.WithContext(h)
+	r = r.WithContext(h) //nolint:contextcheck // it is made of the request's own
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = &unhurriedBody{r.Body, h}
 	}
@@ -68,7 +68,7 @@ func hurried(r *http.Request, within time.Duration) (hurried *http.Request, end 
 // unhurried is a request as it was before it was hurried.
 func unhurried(r *http.Request) *http.Request {
 	if h, ok := r.Context().(*hurry); ok {
-		return r.WithContext(h.Context)
+		return r.WithContext(h.Context) //nolint:contextcheck // the request's own
 	}
 	return r
 }

@@ -58,7 +58,7 @@ func (s *Server) audited(rt route, w http.ResponseWriter, r *http.Request) {
 	}
 	r, end := hurried(r.WithContext(context.WithValue(r.Context(), deedKey{}, d)), s.pace.look)
 	defer end()
-	if err := s.begin(r.Context()); err != nil && rt.path != "/logout" {
+	if err := s.begin(r.Context()); err != nil && rt.path != "/logout" { //nolint:contextcheck // the request's own, hurried
 		s.fail(w, r, err)
 	} else {
 		d.begun = true

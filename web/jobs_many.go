@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"feedwarden/internal/lines"
+	"feedwarden/jobs"
 )
 
 const (
@@ -16,6 +17,17 @@ const (
 	bulkAtOnce = 4        // such requests at a time; each may hold maxMany in memory
 	flushEvery = 250 * time.Millisecond
 )
+
+// enqueueSoon is enqueue of one of many: each has the time that one alone has.
+func (s *Server) enqueueSoon(r *http.Request, line []byte) (jobs.Job, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), s.pace.look)
+	defer cancel()
+	j, err := s.enqueue(ctx, line)
+	if d := deedOf(ctx); d != nil {
+		d.away = err != nil && redisAway(err)
+	}
+	return j, err
+}
 
 // errSilent ends many jobs where Redis has not answered for as long as one job is
 // waited for: each of the rest would wait as long.
@@ -82,13 +94,8 @@ func (s *Server) postMany(w http.ResponseWriter, r *http.Request) {
 		if !away {
 			heard = time.Now()
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), s.pace.look)
-		defer cancel()
-		j, err := s.enqueue(ctx, line)
+		j, err := s.enqueueSoon(r, line)
 		away = err != nil && redisAway(err)
-		if d := deedOf(ctx); d != nil {
-			d.away = away
-		}
 		if err != nil {
 			return out.add(s.lineError(n, err))
 		}

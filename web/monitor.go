@@ -122,7 +122,7 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet {
 				says += "; " + notKnown
 			}
-			http.TimeoutHandler(handler, m.look, says+"\n").ServeHTTP(inTime{w, deedOf(r.Context())}, r)
+			http.TimeoutHandler(handler, m.look, says+"\n").ServeHTTP(inTime{w, deedOf(r.Context())}, r) //nolint:contextcheck // the request's own
 			return
 		}
 		handler.ServeHTTP(w, r)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -40,6 +42,11 @@ const scriptsToken = "scripts-token-0123456789"
 // script runs one of examples/scripts as it stands.
 func script(t *testing.T, url, token, name string, args ...string) (out, errOut string, code int) {
 	t.Helper()
+	return scriptIn(t, []string{"FEEDWARDEN_URL=" + url, "FEEDWARDEN_TOKEN=" + token, "FEEDWARDEN_PATIENCE=20"}, name, args...)
+}
+
+func scriptIn(t *testing.T, env []string, name string, args ...string) (out, errOut string, code int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	path, err := filepath.Abs(filepath.Join("../../examples/scripts", name))
@@ -47,7 +54,7 @@ func script(t *testing.T, url, token, name string, args ...string) (out, errOut 
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(os.Environ(), "FEEDWARDEN_URL="+url, "FEEDWARDEN_TOKEN="+token, "FEEDWARDEN_PATIENCE=20")
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Dir, cmd.WaitDelay = t.TempDir(), time.Second
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
@@ -109,6 +116,8 @@ func TestScriptsEnqueueWaitReadAndShareAQuota(t *testing.T) {
 			if titles := strings.Count(out, "\n"); titles < 5 {
 				t.Errorf("fetch prints %d titles: %q", titles, out)
 			}
+			out, errOut, code = script(t, url+"/", scriptsToken, fetch, "news") // as a log or an address bar gives it
+			want("fetch from a URL with a slash at its end", out, errOut, code, 0, "\n", "")
 			out, errOut, code = script(t, url, scriptsToken, fetch, "nosuch")
 			want("fetch an unknown feed", out, errOut, code, 1, "", "unknown-feed")
 			out, errOut, code = script(t, url, "wrong-token-0123456789", fetch, "news")
@@ -121,7 +130,7 @@ func TestScriptsEnqueueWaitReadAndShareAQuota(t *testing.T) {
 			if q := asked(t, url, "/v1/quotas/"+soon); !strings.Contains(q, `"refunds":1`) || !strings.Contains(q, `"grants":1`) || !strings.Contains(q, `"used":0`) {
 				t.Errorf("after work that failed: %s", q)
 			}
-			out, errOut, code = script(t, url, scriptsToken, share, soon, "1", "echo", "did it")
+			out, errOut, code = script(t, url+"/", scriptsToken, share, soon, "1", "echo", "did it")
 			want("work", out, errOut, code, 0, "did it", "")
 			if _, errOut, code := p.run("", "quota", "block", soon, "--for", "8s"); code != 0 {
 				t.Fatal(errOut)
@@ -183,6 +192,52 @@ func TestScriptsExit75WhenTheQueueIsFull(t *testing.T) {
 	for _, name := range []string{"fetch.sh", "fetch.py", "fetch.mjs"} {
 		if out, errOut, code := script(t, url, scriptsToken, name, "news"); code != 75 || out != "" || !strings.Contains(errOut, "queue-full") {
 			t.Errorf("%s: exit %d, output %q, standard error %q", name, code, out, errOut)
+		}
+	}
+}
+
+// A server that takes what is sent and answers nothing, or cuts the connection, is a
+// failure, with words, and not waited for without end; who may have been charged says so.
+func TestScriptsDoNotWaitForAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	for what, meet := range map[string]func(net.Conn){
+		"hangs": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
+		"cuts":  func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) },
+		"cuts its answer": func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 4096))
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"granted\":tr")
+		},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					defer c.Close()
+					meet(c)
+				}()
+			}
+		}()
+		for _, lang := range []string{"sh", "py", "mjs"} {
+			for name, args := range map[string][]string{"fetch." + lang: {"news"}, "share." + lang: {"q", "1", "echo", "did it"}} {
+				t.Run(what+" "+name, func(t *testing.T) {
+					t.Parallel()
+					out, errOut, code := scriptIn(t, []string{"FEEDWARDEN_URL=http://" + l.Addr().String(), "FEEDWARDEN_TIMEOUT=2"}, name, args...)
+					if code != 1 || out != "" || errOut == "" || strings.Contains(errOut, "Traceback") || strings.Contains(errOut, "    at ") {
+						t.Errorf("exit %d, output %q, standard error %q", code, out, errOut)
+					}
+					if strings.HasPrefix(name, "share") && !strings.Contains(errOut, "could not give 1 units back") {
+						t.Errorf("who may have been charged is not told so: %q", errOut)
+					}
+				})
+			}
 		}
 	}
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 // Fetches a feed now and prints its titles; exit 75: refused for now. Built-ins only (Node 18 or later).
+// An answer that does not come within FEEDWARDEN_TIMEOUT seconds (60) is a failure.
 //   FEEDWARDEN_URL=http://127.0.0.1:8080 FEEDWARDEN_TOKEN=… ./fetch.mjs news
-const base = process.env.FEEDWARDEN_URL ?? "http://127.0.0.1:8080";
+const base = (process.env.FEEDWARDEN_URL ?? "http://127.0.0.1:8080").replace(/\/$/, "");
+const timeout = Number(process.env.FEEDWARDEN_TIMEOUT ?? 60) * 1000;
 const token = process.env.FEEDWARDEN_TOKEN;
 
 async function call(method, path, body) {
   const headers = { "Content-Type": "application/json" };
   if (token) headers.Authorization = `Bearer ${token}`;
-  const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
+  const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(timeout) });
   if (!answer.ok) {
     const error = new Error(`${answer.status}: ${(await answer.text()).trim()}`);
     error.later = answer.status === 429 || answer.status === 503;

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Fetches a feed now and prints its titles; exit 75: refused for
-now. Standard library only.
+now. Standard library only. An answer that does not come within FEEDWARDEN_TIMEOUT
+seconds (60) is a failure.
 
 FEEDWARDEN_URL=http://127.0.0.1:8080 FEEDWARDEN_TOKEN=… ./fetch.py news
 """
+import http.client
 import json
 import os
 import sys
@@ -11,7 +13,8 @@ import time
 import urllib.error
 import urllib.request
 
-BASE = os.environ.get("FEEDWARDEN_URL", "http://127.0.0.1:8080")
+BASE = os.environ.get("FEEDWARDEN_URL", "http://127.0.0.1:8080").removesuffix("/")
+TIMEOUT = float(os.environ.get("FEEDWARDEN_TIMEOUT", 60))
 
 
 def call(method, path, body=None):
@@ -19,7 +22,7 @@ def call(method, path, body=None):
     if token := os.environ.get("FEEDWARDEN_TOKEN"):
         headers["Authorization"] = "Bearer " + token
     data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(BASE + path, data, headers, method=method)) as answer:
+    with urllib.request.urlopen(urllib.request.Request(BASE + path, data, headers, method=method), timeout=TIMEOUT) as answer:
         return json.load(answer)
 
 
@@ -44,5 +47,5 @@ if __name__ == "__main__":
     except urllib.error.HTTPError as error:
         print(f"{error.code}: {error.read().decode().strip()}", file=sys.stderr)
         sys.exit(75 if error.code in (429, 503) else 1)
-    except OSError as error:  # refused, no such host, cut off
+    except (OSError, http.client.HTTPException, ValueError) as error:  # refused, no such host, cut off, no JSON
         sys.exit(f"{BASE}: {getattr(error, 'reason', error)}")

@@ -1,12 +1,14 @@
 #!/bin/sh
 # Fetches a feed now and prints its titles; exit 75: refused for now. Needs curl, sed and awk.
+# An answer that does not come within FEEDWARDEN_TIMEOUT seconds (60) is a failure.
 #   FEEDWARDEN_URL=http://127.0.0.1:8080 FEEDWARDEN_TOKEN=… ./fetch.sh news
 set -eu
 base=${FEEDWARDEN_URL:-http://127.0.0.1:8080}
+base=${base%/}
 feed=${1:?usage: fetch.sh FEED}
 
 call() { # METHOD PATH [BODY]; the answer's body, or the error's on standard error
-  set -- -sS -w '\n%{http_code}' -X "$1" "$base$2" -H 'Content-Type: application/json' ${3:+--data "$3"}
+  set -- -sS -m "${FEEDWARDEN_TIMEOUT:-60}" -w '\n%{http_code}' -X "$1" "$base$2" -H 'Content-Type: application/json' ${3:+--data "$3"}
   [ -z "${FEEDWARDEN_TOKEN:-}" ] || set -- "$@" -H "Authorization: Bearer $FEEDWARDEN_TOKEN"
   answer=$(curl "$@") || exit 1 # curl has said why
   status=${answer##*"

@@ -4,11 +4,13 @@
 //   FEEDWARDEN_URL=http://127.0.0.1:8080 FEEDWARDEN_TOKEN=… ./share.mjs youtube 1 curl -fsS https://…
 // It waits for its turn in the line, at most FEEDWARDEN_PATIENCE seconds (600); then it
 // leaves the line and exits 75. A command that fails gets its units back: its request is
-// taken not to have counted. Its exit code is handed on.
+// taken not to have counted. Its exit code is handed on. An answer that does not come
+// within FEEDWARDEN_TIMEOUT seconds (60) is a failure.
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 
-const base = process.env.FEEDWARDEN_URL ?? "http://127.0.0.1:8080";
+const base = (process.env.FEEDWARDEN_URL ?? "http://127.0.0.1:8080").replace(/\/$/, "");
+const timeout = Number(process.env.FEEDWARDEN_TIMEOUT ?? 60) * 1000;
 const token = process.env.FEEDWARDEN_TOKEN;
 
 class Refused extends Error {}
@@ -16,7 +18,8 @@ class Refused extends Error {}
 function ask(quota, action, body) {
   const headers = { "Content-Type": "application/json" };
   if (token) headers.Authorization = `Bearer ${token}`;
-  return fetch(`${base}/v1/quotas/${encodeURIComponent(quota)}/${action}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const url = `${base}/v1/quotas/${encodeURIComponent(quota)}/${action}`;
+  return fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal: AbortSignal.timeout(timeout) });
 }
 
 async function good(answer) {
@@ -58,7 +61,8 @@ async function main([quota, cost, command, ...args]) {
     if (error) console.error(error.message);
     code = status ?? 1;
   } finally {
-    if (code !== 0) await refund(quota, id); // out of the line, too
+    // Out of the line, too; what was wrong first is what to say.
+    if (code !== 0) await refund(quota, id).catch(() => console.error(`could not give ${cost} units back under ${id}`));
   }
   return code;
 }

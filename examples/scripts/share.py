@@ -6,8 +6,10 @@ FEEDWARDEN_URL=http://127.0.0.1:8080 FEEDWARDEN_TOKEN=… ./share.py youtube 1 c
 
 It waits for its turn in the line, at most FEEDWARDEN_PATIENCE seconds (600); then
 it leaves the line and exits 75. A command that fails gets its units back: its
-request is taken not to have counted. Its exit code is handed on.
+request is taken not to have counted. Its exit code is handed on. An answer that
+does not come within FEEDWARDEN_TIMEOUT seconds (60) is a failure.
 """
+import http.client
 import json
 import os
 import signal
@@ -19,7 +21,8 @@ import urllib.parse
 import urllib.request
 import uuid
 
-BASE = os.environ.get("FEEDWARDEN_URL", "http://127.0.0.1:8080")
+BASE = os.environ.get("FEEDWARDEN_URL", "http://127.0.0.1:8080").removesuffix("/")
+TIMEOUT = float(os.environ.get("FEEDWARDEN_TIMEOUT", 60))
 
 
 class Refused(Exception):
@@ -31,7 +34,7 @@ def call(quota, action, body):
     if token := os.environ.get("FEEDWARDEN_TOKEN"):
         headers["Authorization"] = "Bearer " + token
     url = f"{BASE}/v1/quotas/{urllib.parse.quote(quota, safe='')}/{action}"
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers), timeout=TIMEOUT) as answer:
         return json.load(answer)
 
 
@@ -67,7 +70,10 @@ def main(quota, cost, *command):
         code = 130
     finally:  # nor does who was stopped in the line keep a place there
         if code != 0:
-            refund(quota, id)
+            try:
+                refund(quota, id)
+            except (OSError, http.client.HTTPException, ValueError):  # what was wrong first is what to say
+                print(f"could not give {cost} units back under {id}", file=sys.stderr)
     return code
 
 
@@ -82,5 +88,5 @@ if __name__ == "__main__":
         sys.exit(75)
     except urllib.error.HTTPError as error:
         sys.exit(f"{error.code}: {error.read().decode().strip()}")
-    except OSError as error:  # refused, no such host, no such command
+    except (OSError, http.client.HTTPException, ValueError) as error:  # refused, no such host, cut off, no such command
         sys.exit(f"{getattr(error, 'filename', None) or BASE}: {getattr(error, 'reason', error)}")

@@ -53,7 +53,9 @@ type hurry struct {
 func hurried(r *http.Request, within time.Duration) (hurried *http.Request, end func()) {
 	own := r.Context()
 	h := &hurry{Context: own, within: within, done: make(chan struct{}), until: time.Now().Add(within)}
+	h.mu.Lock() // its end, which may come at once, stops the timer
 	h.timer = time.AfterFunc(within, func() { h.end(context.DeadlineExceeded) })
+	h.mu.Unlock()
 	gone := context.AfterFunc(own, func() { h.end(own.Err()) })
 	r = r.WithContext(h) //nolint:contextcheck // it is made of the request's own
 	if r.Body != nil && r.Body != http.NoBody {

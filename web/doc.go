@@ -16,9 +16,13 @@
 //   - Redis is away: 503 with Retry-After; /healthz stays 200, /readyz says why.
 //     The dashboard shows what it can, and names what it cannot. A Redis that
 //     takes what is sent and answers nothing is waited for eight seconds.
+//   - A change is asked for then: Redis is asked first whether it answers, and where
+//     it does not, nothing is begun. Of one that was begun and not answered it is
+//     said that nobody knows; asked again with the same ID it is made once.
 //   - The server is told to stop: readers that wait are sent away with 503, all
 //     other requests end within the time that Stop is given.
-//   - A client is slow, or sends too much: it is dropped, or told 413.
+//   - A client is slow, or sends too much: it is dropped, or told 413. One that listens
+//     to more than its share makes room for others.
 //   - A handler panics: 500 to this client; the process lives on.
 //
 // Each thing that somebody does leaves a line in the audit, a bounded stream in

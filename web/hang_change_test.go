@@ -194,3 +194,15 @@ func TestAChangeWhoseSenderHasGoneEndsAsThatDid(t *testing.T) {
 	end()
 	end() // what has ended stays so
 }
+
+func TestAChangeWithoutAnyTimeEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 1000 { // its end may come before it is whole
+		r, end := hurried(httptest.NewRequest("POST", "/v1/jobs", strings.NewReader("body")), 0)
+		<-r.Context().Done()
+		if err := r.Context().Err(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("ended with %v", err)
+		}
+		end()
+	}
+}

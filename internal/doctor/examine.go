@@ -175,7 +175,7 @@ func (w World) pools(ctx context.Context, n *notes, workers int) {
 			held += e.InFlight
 		}
 		if held > 0 {
-			n.add("pool.leases", name, Warning, "they end by themselves, within pools."+name+".lease", "%d leases are held and no worker runs", held)
+			n.add("pool.leases", name, Warning, "they end by themselves, within pools."+name+".lease", "no worker runs, and leases are held: %d", held)
 		}
 	}
 }

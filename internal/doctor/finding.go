@@ -36,6 +36,14 @@ func Sick(all []Finding) bool {
 	return false
 }
 
+// counted is a number of things: 1 job, 2 jobs.
+func counted[N int | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // notes collects findings.
 type notes struct{ all []Finding }
 

@@ -80,9 +80,9 @@ func (n *notes) judgeServer(at string, f serverFacts) {
 	if replicas, _ := strconv.Atoi(f.info["connected_slaves"]); replicas > 0 {
 		if want, _ := strconv.Atoi(f.config["min-replicas-to-write"]); want == 0 {
 			n.add("redis.replicas", at, Warning, "CONFIG SET min-replicas-to-write 1, and write it into redis.conf of all of them",
-				"%d replicas and min-replicas-to-write 0: a primary that is cut off goes on taking writes, which a failover then loses", replicas)
+				"%s, and min-replicas-to-write is 0: a primary that is cut off goes on taking writes, which a failover then loses", counted(replicas, "replica"))
 		} else {
-			n.add("redis.replicas", at, OK, "", "%d replicas, and min-replicas-to-write is %d", replicas, want)
+			n.add("redis.replicas", at, OK, "", "%s, and min-replicas-to-write is %d", counted(replicas, "replica"), want)
 		}
 	}
 }

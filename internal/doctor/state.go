@@ -29,7 +29,7 @@ type queueFacts struct {
 }
 
 func (n *notes) judgeQueue(q queueFacts) {
-	text := fmt.Sprintf("%d jobs", q.size)
+	text := counted(q.size, "job")
 	if q.limit > 0 {
 		text += fmt.Sprintf(" of at most %d", q.limit)
 	}
@@ -44,7 +44,7 @@ func (n *notes) judgeQueue(q queueFacts) {
 		n.add("queue", q.name, OK, "", "%s", text)
 	}
 	if q.archived >= asynqArchive*9/10 {
-		n.add("queue.archive", q.name, Warning, "look at them in /monitor/, and delete them there", "%d archived tasks: asynq keeps %d and drops the oldest", q.archived, asynqArchive)
+		n.add("queue.archive", q.name, Warning, "look at them in /monitor/, and delete them there", "%s: asynq keeps %d and drops the oldest", counted(q.archived, "archived task"), asynqArchive)
 	}
 }
 
@@ -67,7 +67,7 @@ func (n *notes) judgeQuota(s quota.State) {
 func (n *notes) judgeRunning(s quota.RunningState, workers int) {
 	switch {
 	case s.Running > 0 && workers == 0:
-		n.add("running", s.Name, Warning, "start a worker; the leases end by themselves", "%d leases are held and no worker runs; the next ends at %s", s.Running, s.NextExpiry.Format(time.RFC3339))
+		n.add("running", s.Name, Warning, "start a worker; the leases end by themselves", "no worker runs, and leases are held: %d; the next ends at %s", s.Running, s.NextExpiry.Format(time.RFC3339))
 	case s.Waiting > 0 && s.LongestWait > tooLong:
 		n.add("running", s.Name, Warning, "raise the limit, or see what the jobs that run wait for (feedwarden jobs list --state running)",
 			"%d of %d run, and the first in line has waited for %s", s.Running, s.Limit, s.LongestWait.Round(time.Second))
@@ -115,7 +115,7 @@ func (n *notes) judgeSchedules(all []scheduler.State, now time.Time) {
 		n.add("schedule", s.Name, Warning, do, "a tick has waited for %s to become a job: %s", now.Sub(*s.Due).Round(time.Second), hold)
 	}
 	if late == 0 && len(all) > 0 {
-		n.add("schedule", "", OK, "", "%d schedules, none behind", len(all))
+		n.add("schedule", "", OK, "", "%s, none behind", counted(len(all), "schedule"))
 	}
 }
 

@@ -82,16 +82,16 @@ func (p *Pools) takeAll(ctx context.Context, pool string, asked []*ask) {
 	if err == nil {
 		reply, err = p.callTake(ctx, c, asked)
 	}
-	replies, ok := reply.([]any)
-	if err == nil && (!ok || len(replies) != len(asked)) {
-		err = fmt.Errorf("unexpected reply of %T, want a list of %d", reply, len(asked))
+	var told []string
+	if err == nil {
+		told, err = texts(reply, 4*len(asked))
 	}
 	for i, a := range asked {
 		if err != nil {
 			a.answer(Allocation{}, err)
 			continue
 		}
-		a.answer(taken(c, targetName(a.Target), replies[i]))
+		a.answer(taken(c, targetName(a.Target), told[4*i:4*i+4]))
 	}
 }
 
@@ -146,19 +146,11 @@ func (p *Pools) callTake(ctx context.Context, c *bound, asked []*ask) (any, erro
 }
 
 // taken reads one take's part of the reply of take.lua.
-func taken(c *bound, target string, reply any) (Allocation, error) {
-	if list, ok := reply.([]any); ok && len(list) == 3 {
-		f, err := texts(reply, 3)
-		if err != nil {
-			return Allocation{}, err
-		}
-		return Allocation{}, emptied(c, target, f[1], f[2])
+func taken(c *bound, target string, told []string) (Allocation, error) {
+	if told[0] == "" {
+		return Allocation{}, emptied(c, target, told[2], told[3])
 	}
-	f, err := texts(reply, 4)
-	if err != nil {
-		return Allocation{}, err
-	}
-	return c.allocation(f[0], f[1], f[2], f[3])
+	return c.allocation(told[0], told[1], told[2], told[3])
 }
 
 // allocation makes an Allocation of what a script gave.

@@ -140,9 +140,9 @@ func (r callRecorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		keys, _ := c.Args()[2].(int)
 		made := call{Words: strings.TrimSuffix(fmt.Sprintln(c.Args()[3+keys:]...), "\n")}
-		for _, reply := range replies {
-			if f, ok := reply.([]any); ok && len(f) == 4 {
-				made.IDs = append(made.IDs, fmt.Sprint(f[0]))
+		for take := range slices.Chunk(replies, 4) {
+			if id := fmt.Sprint(take[0]); len(take) == 4 && id != "" {
+				made.IDs = append(made.IDs, id)
 			}
 		}
 		r.say(said{Call: &made})

@@ -6,16 +6,15 @@
 -- ARGV[8]    how many takes
 -- cost       O(log n); at most 16 ended quarantines are returned
 
--- Kept of a reply is what cannot be looked up again, a line for each take; no URL, for it has a password.
+-- Kept of a reply is what cannot be looked up again, three lines for each take; no URL, for it has a password.
 local function again(text)
-  local replies = {}
-  for line in string.gmatch(text, '([^\n]*)\n') do
-    local id, number, word = string.match(line, '^(.-)\t(.-)\t(.*)$')
-    if id == '' then
-      replies[#replies + 1] = { '', number, word }
-    else
-      replies[#replies + 1] = { id, call('HGET', ENDPOINTS, 'u:' .. id) or '', tonumber(number), word }
-    end
+  local replies, n = {}, 0
+  for id, number, word in string.gmatch(text, '([^\n]*)\n([^\n]*)\n([^\n]*)\n') do
+    replies[n + 1] = id
+    replies[n + 2] = id ~= '' and call('HGET', ENDPOINTS, 'u:' .. id) or ''
+    replies[n + 3] = number
+    replies[n + 4] = word
+    n = n + 4
   end
   return replies
 end

@@ -8,7 +8,7 @@
 -- skip  function of an id, true for one that must not be chosen; or nil
 -- cost  O(log n); with some skipped, about 1,024 more members are looked at, at most
 
-local PROBES, CHUNK, SCAN = 16, 64, 1024
+local PROBES, CHUNK, SCAN, LEVEL = 16, 64, 1024, 8
 
 local sizes, wholes = {}, {}
 
@@ -19,7 +19,10 @@ end
 
 -- at gives the member at a rank; a small set is read whole.
 local function at(set, rank)
-  if size(set) > CHUNK then return call('ZRANGE', set, rank, rank)[1] end
+  if size(set) > CHUNK then
+    local place = exact(rank)
+    return call('ZRANGE', set, place, place)[1]
+  end
   wholes[set] = wholes[set] or call('ZRANGE', set, 0, -1)
   return wholes[set][rank + 1]
 end
@@ -79,15 +82,39 @@ local function insert(l, id, score)
   l.n = l.n + 1
 end
 
+-- level reads the first members of a line without their scores, which take Redis longer to write than to find;
+-- false: they are not all of one whole number, or are the whole set.
+local function level(l)
+  local found = call('ZRANGE', l.set, 0, l.reads - 1)
+  local n = #found
+  if n < l.reads then return false end
+  local ends = call('ZMSCORE', l.set, found[1], found[n])
+  local low, high = math.floor(tonumber(ends[1])), tonumber(ends[2])
+  if math.floor(high) > low then return false end
+  local ids, scores, given, kept = l.ids, l.scores, l.given, 0
+  for i = 1, n do
+    local id = found[i]
+    if not given[id] then
+      kept = kept + 1
+      ids[kept] = id
+      scores[kept] = low
+    end
+  end
+  l.n, l.edge, l.read, l.reads = kept, high, n, CHUNK
+  return true
+end
+
 -- extend reads on; false: the set is at its end, or enough of it was looked at.
 local function extend(l)
   if l.edge == math.huge or l.read >= SCAN then return false end
+  if l.read == 0 and l.reads > LEVEL and not l.lags and level(l) then return true end
+  local before = l.edge
   local found = call('ZRANGE', l.set, l.read, l.read + l.reads - 1, 'WITHSCORES')
   local late = l.lags and found[1] and behind(found) or {}
   for i = 1, #found, 2 do
     local id, score = found[i], tonumber(found[i + 1])
     if late[id] and not l.given[id] then
-      l.given[id], l.beyond[id] = late[id], late[id]
+      l.given[id] = late[id]
     elseif not l.given[id] then
       l.n = l.n + 1
       l.ids[l.n], l.scores[l.n] = id, score
@@ -97,11 +124,8 @@ local function extend(l)
   l.read = l.read + l.reads
   if #found < 2 * l.reads then l.edge = math.huge end
   l.reads = CHUNK
-  for id, score in pairs(l.beyond) do
-    if score <= l.edge then
-      l.beyond[id] = nil
-      insert(l, id, score)
-    end
+  for id, score in pairs(l.given) do
+    if score > before and score <= l.edge then insert(l, id, score) end
   end
   return true
 end
@@ -135,16 +159,17 @@ local function give(l, id, was, score)
       l.n = l.n - 1
     end
   end
-  l.given[id], l.beyond[id] = score, nil
-  if score <= l.edge then insert(l, id, score) else l.beyond[id] = score end
+  l.given[id] = score
+  if score <= l.edge then insert(l, id, score) end
 end
 
 -- write puts the scores that a line has given into its set.
 local function write(l)
-  local args = {}
+  local args, n = {}, 0
   for id, score in pairs(l.given) do
-    args[#args + 1] = tied(score)
-    args[#args + 1] = id
+    args[n + 1] = tied(score)
+    args[n + 2] = id
+    n = n + 2
   end
   if args[1] then call('ZADD', l.set, unpack(args)) end
 end

@@ -4,7 +4,7 @@
 -- ARGV[2]  seed of the dice, 1 to 2147483646: servers seed math.random alike at every call
 -- cost     O(1)
 
-local call = redis.call
+local call, format = redis.call, string.format
 
 -- now gives the instant, asked for only by what needs it.
 local instant = tonumber(ARGV[1])
@@ -39,11 +39,11 @@ end
 
 -- exact writes a number with all its digits; Lua's own tostring keeps 14.
 local function exact(n)
-  return string.format(n % 1 == 0 and '%d' or '%.17g', n)
+  return format(n % 1 == 0 and '%d' or '%.17g', n)
 end
 
 -- tied writes a score, a whole number and a fraction that breaks ties, with as many digits as the fraction is worth:
 -- Redis is faster with these than with all seventeen.
 local function tied(n)
-  return string.format('%.6f', n)
+  return format('%.6f', n)
 end

@@ -14,17 +14,13 @@
 -- ARGV[9..]   two for each take, left out where none of them names anything:
 --             place in KEYS of its target ZSET (endpoint -> end of its ban, * -> end of the target's pause), or 0
 --             place in KEYS of the policy's own key, or 0
--- reply       for each take {id, url, count, lease}, or {"", microseconds to the next chance or "", reason}
+-- reply       four texts for each take, one after another: id, url, count, lease; or "", "", microseconds to the next chance or "", reason
 --             reason: "" none eligible, "target" paused, or what the policy says
 -- cost        O(log n) a take; at most 16 ended quarantines are returned
 --
 -- A policy gives pick(barred, own) -> an id, and a lease; or nil, a reason
 -- and an instant. And settle(fields), which writes its own and adds to the
 -- fields of ENDPOINTS that are written.
-
-local function empty(reason, at)
-  return { '', at and exact(math.max(at - now(), 1)) or '', reason }
-end
 
 -- gate reads what a target forbids: the end of its pause, or the end of the
 -- next ban and who is barred.
@@ -47,55 +43,74 @@ local function gate(target)
   }
 end
 
+-- Lists grow by one place at a time: of several that are assigned at once Lua begins with the last, and makes a hash of the list.
 local latest -- whatever the policy, so that a change to no-repeat or shuffled repeats nothing
 local gates = { ['0'] = {} }
-local replies, taken, times = {}, {}, {} -- taken are the endpoints, times how often each is
+local told = {} -- three for each take: id, count, lease; or "", the wait, the reason
+local taken, n, counts = {}, 0, {} -- the n endpoints that are taken, and their counts
 for i = 1, takes do
   local place = ARGV[7 + 2 * i] or '0'
   local g = gates[place] or gate(KEYS[tonumber(place)])
   gates[place] = g
-  local reply
+  local id, word, at
   if g.pause then
-    reply = empty('target', g.pause)
+    word, at = 'target', g.pause
   else
-    local id, lease, at = pick(g.barred, tonumber(ARGV[8 + 2 * i] or 0))
-    if not id then
-      reply = empty(lease or '', sooner(at, sooner(parked_until, g.ban)))
-    else
-      if not times[id] then taken[#taken + 1] = id end
-      times[id] = (times[id] or 0) + 1
-      latest = id
-      reply = { id, '', times[id], lease or '' }
+    id, word, at = pick(g.barred, tonumber(ARGV[8 + 2 * i] or 0))
+    if not id then at = sooner(at, sooner(parked_until, g.ban)) end
+  end
+  if id then
+    latest = id
+    if not counts[id] then
+      n = n + 1
+      taken[n] = id
+      counts[id] = 0
     end
   end
-  replies[#replies + 1] = reply
+  told[3 * i - 2] = id or ''
+  told[3 * i - 1] = not id and at and exact(math.max(at - now(), 1)) or ''
+  told[3 * i] = word or ''
 end
 
--- answer keeps the replies for a call that is sent again, and gives them.
-local function answer()
-  local kept = {}
-  for i, r in ipairs(replies) do kept[i] = r[1] .. '\t' .. r[#r - 1] .. '\t' .. r[#r] .. '\n' end
-  remember(KEYS[6], ARGV[6], table.concat(kept))
+-- answer keeps what is told for a call that is sent again, and gives it with the URLs.
+local function answer(urls)
+  remember(KEYS[6], ARGV[6], table.concat(told, '\n') .. '\n')
+  local replies = {}
+  for i = 1, takes do
+    replies[4 * i - 3] = told[3 * i - 2]
+    replies[4 * i - 2] = urls[told[3 * i - 2]] or ''
+    replies[4 * i - 1] = told[3 * i - 1]
+    replies[4 * i] = told[3 * i]
+  end
   return replies
 end
 
-if not taken[1] then return answer() end
+if n == 0 then return answer({}) end
 
 local reads = {}
-for i, id in ipairs(taken) do
-  reads[2 * i - 1], reads[2 * i] = 'u:' .. id, 'c:' .. id
+for i = 1, n do
+  reads[2 * i - 1] = 'u:' .. taken[i]
+  reads[2 * i] = 'c:' .. taken[i]
 end
 local had = call('HMGET', ENDPOINTS, unpack(reads))
-local urls, counts, fields = {}, {}, {}
-for i, id in ipairs(taken) do
-  urls[id], counts[id] = had[2 * i - 1], tonumber(had[2 * i] or 0)
-  fields[2 * i - 1], fields[2 * i] = reads[2 * i], exact(counts[id] + times[id])
+local urls, texts = {}, {}
+for i = 1, n do
+  urls[taken[i]] = had[2 * i - 1]
+  counts[taken[i]] = tonumber(had[2 * i] or 0)
 end
-for _, reply in ipairs(replies) do
-  local id = reply[1]
-  if id ~= '' then reply[2], reply[3] = urls[id], counts[id] + reply[3] end
+for i = 1, 3 * takes, 3 do
+  local id = told[i]
+  if id ~= '' then
+    local count = counts[id] + 1
+    counts[id], texts[id] = count, exact(count)
+    told[i + 1] = texts[id]
+  end
 end
-fields[#fields + 1], fields[#fields + 2] = 'last', latest
+local fields = { 'last', latest }
+for i = 1, n do
+  fields[2 * i + 1] = reads[2 * i]
+  fields[2 * i + 2] = texts[taken[i]]
+end
 settle(fields)
 local lags = '+'
 if ready then
@@ -108,4 +123,4 @@ elseif lag then
   call('HDEL', ENDPOINTS, 'lag')
 end
 call('HSET', ENDPOINTS, unpack(fields))
-return answer()
+return answer(urls)

@@ -41,7 +41,9 @@
 //
 // In a pool of 100,000 most of a take's price is memory that no cache holds: a
 // write at a random place of a sorted set costs as much as a quarter of an empty
-// call. Hence three habits. What a call's takes share is read and written once. A
+// call. In a smaller one it is Lua's own work: texts, tables, numbers written out.
+// Hence these habits. What a call's takes share is read and written once, and the first of an order are
+// read without their scores where these are level (lua/choose.lua). A
 // policy writes the order that it goes by and no other: the order by score lags
 // behind the counts under random, no-repeat, shuffled and least-busy, never ahead of them,
 // and whoever asks for the lowest mends it from the bottom up (lua/membership.lua, lua/by_score.lua).

@@ -96,7 +96,7 @@ func FuzzYouTubeFailure(f *testing.F) {
 	f.Add([]byte(googleError(403, "quotaExceeded", "x")), 403)
 	f.Add([]byte(`{"error":{"details":[{"metadata":{"a":1}}]}}`), 429)
 	f.Fuzz(func(t *testing.T, body []byte, status int) {
-		s := build(t, Config{Kind: "youtube", Method: "search.list", Key: "k"})
+		s := build(t, Config{Kind: "youtube", Method: "search.list", Key: testKey})
 		if status == 200 {
 			return
 		}

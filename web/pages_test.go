@@ -56,11 +56,11 @@ func TestPagesShowWhatThereIs(t *testing.T) {
 		"/": {
 			"2 of 3 feeds are not fresh.", "The last fetch brought nothing: news.", "Older than their ttl: news.", "Never fetched: by-hand.",
 			`href="/feeds/trending-bd"`, `<span class="pill fresh">fresh</span>`, `<span class="pill stale">stale</span>`, `<span class="pill empty">empty</span>`,
-			"4 min of 20 min", "in 5 min", "fetch: &lt;timeout&gt; &amp; more", "300 per 1m", "280 used", "least-used", "3 of 3 eligible",
+			"4 min", " of 20 min", "in 5 min", "fetch: &lt;timeout&gt; &amp; more", "300 per 1m", "280 used", "least-used", "3 of 3 eligible",
 			`<span class="pill snoozed">snoozed</span>`, "quota youtube: place 2", "new version: version 7, 50 items, 1 unit, through proxy-b",
 			`href="/monitor/"`, `href="/metrics"`, `href="/audit"`, `<noscript><meta http-equiv="refresh"`, "v1.2.3",
 		},
-		"/feeds":          {"fetch: &lt;timeout&gt; &amp; more", "4 min of 20 min", "failing (1)", "stale (1)"},
+		"/feeds":          {"fetch: &lt;timeout&gt; &amp; more", "4 min", " of 20 min", "failing (1)", "stale (1)"},
 		"/quotas":         {"20 left, 20 of them for interactive jobs", "1, for 30 units", `href="/quotas/youtube"`},
 		"/quotas/youtube": {"&lt;waiter&gt;", "280 used", "other charges <b>280</b>", "As a table", "Close it", "scheduled"},
 		"/pools":          {"least-used", "3 of 3 eligible", `href="/pools/public"`},

@@ -19,10 +19,13 @@ local AHEAD = 600000 -- ms: clocks that take over from one another (a failover) 
 local head = redis.call('HMGET', KEYS[1], 'version', 'began_us', 'hash', 'oldest', 'last_error_ms')
 local version = tonumber(head[1] or '0')
 local began = tonumber(ARGV[2])
--- A version that began long after now is of a clock that was wrong and has been set
--- right: it is no newer one, or nothing would be taken until that instant comes.
-if head[2] and began < tonumber(head[2]) and tonumber(head[2]) <= (tonumber(ARGV[3]) + AHEAD) * 1000 then
-  return {version, -1}
+if head[2] and began < tonumber(head[2]) then
+  -- A version that began long after now is of a clock that was wrong and has been set
+  -- right: it is no newer one, or nothing would be taken until that instant comes. Now is
+  -- this server's: that of a machine that slept in the middle of its fetch is long past.
+  local t = redis.call('TIME')
+  local now = math.max(tonumber(ARGV[3]), t[1] * 1000 + math.floor(t[2] / 1000))
+  if tonumber(head[2]) <= (now + AHEAD) * 1000 then return {version, -1} end
 end
 -- A version whose content is gone (it ended before its head) is none: it is stored anew, and asked for whole.
 if version > 0 and redis.call('HEXISTS', KEYS[2], 'meta:' .. string.format('%d', version)) == 0 then

@@ -56,25 +56,67 @@ func TestOlderFetchNeverReplacesANewerVersion(t *testing.T) {
 func TestVersionOfAClockThatRanAheadDoesNotShutItsFeed(t *testing.T) {
 	t.Parallel()
 	s, key := newStore(t), testredis.Name("f")
-	put(t, s, key, 6*time.Hour, content("ahead"), 10) // a machine that took local time for UTC
-	if st, err := s.Renew(t.Context(), key, t0, t0); err != nil || st.Older {
+	now := redisNow(t, s)
+	put := func(after time.Duration, c Content) Stored {
+		t.Helper()
+		st, err := s.Put(t.Context(), Head{Key: key}, now.Add(after), now.Add(after+time.Second), c, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	put(6*time.Hour, content("ahead")) // a machine that took local time for UTC
+	if st, err := s.Renew(t.Context(), key, now, now); err != nil || st.Older {
 		t.Errorf("a 304 by the right clock: %+v %v", st, err)
 	}
-	put(t, s, key, 6*time.Hour, content("ahead again"), 10)
-	if st := put(t, s, key, time.Second, content("right"), 10); st.Older || st.Version != 3 {
+	put(6*time.Hour, content("ahead again"))
+	if st := put(time.Second, content("right")); st.Older || st.Version != 3 {
 		t.Errorf("a fetch by the right clock: %+v", st)
 	}
-	if st := put(t, s, key, 0, content("older"), 10); !st.Older {
+	if st := put(0, content("older")); !st.Older {
 		t.Errorf("and what is older than that: %+v", st)
 	}
 	// A failover to a replica that is some seconds behind is none of that.
-	if st := put(t, s, key, -5*time.Minute, content("older"), 10); !st.Older {
+	if st := put(-5*time.Minute, content("older")); !st.Older {
 		t.Errorf("five minutes before: %+v", st)
 	}
 	h, err := s.Head(t.Context(), key)
-	if err != nil || !h.FetchedAt.Equal(t0.Add(2*time.Second)) {
+	if err != nil || !h.FetchedAt.Equal(now.Add(2*time.Second)) {
 		t.Errorf("%+v %v", h, err)
 	}
+}
+
+// A machine that slept in the middle of a fetch carries Redis's clock on from before.
+func TestFetchOfAMachineThatSleptReplacesNothingThatCameMeanwhile(t *testing.T) {
+	t.Parallel()
+	s, key := newStore(t), testredis.Name("f")
+	now := redisNow(t, s)
+	if _, err := s.Put(t.Context(), Head{Key: key}, now, now, content("newer"), 10); err != nil {
+		t.Fatal(err)
+	}
+	began := now.Add(-time.Hour)
+	for what, do := range map[string]func() (Stored, error){
+		"a version": func() (Stored, error) {
+			return s.Put(t.Context(), Head{Key: key}, began, began.Add(time.Second), content("older"), 10)
+		},
+		"a 304": func() (Stored, error) { return s.Renew(t.Context(), key, began, began.Add(time.Second)) },
+	} {
+		if st, err := do(); err != nil || !st.Older || st.Version != 1 {
+			t.Errorf("%s of an hour ago: %+v %v", what, st, err)
+		}
+	}
+	if h, err := s.Head(t.Context(), key); err != nil || h.FetchedAt.UnixMilli() != now.UnixMilli() {
+		t.Errorf("%+v %v", h, err)
+	}
+}
+
+func redisNow(t *testing.T, s *Store) time.Time {
+	t.Helper()
+	now, err := s.rdb.Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now.Truncate(time.Millisecond)
 }
 
 func TestFirstSeenIsKeptOverVersions(t *testing.T) {

@@ -51,7 +51,7 @@ func (l *Limiter) State(ctx context.Context, quota string) (State, error) {
 }
 
 // StateTo is State with so many waiters of each class, at most. It costs Redis
-// about a microsecond for each.
+// some two microseconds for each.
 func (l *Limiter) StateTo(ctx context.Context, quota string, waiters int) (State, error) {
 	b, err := l.find(quota)
 	var reply []any

@@ -39,15 +39,20 @@ end
 for _, w in ipairs(windows) do
   r[#r + 1] = w.used
 end
+local most, page = tonumber(ARGV[own]), 500 -- so many are read in one call
 for l = 2, 1, -1 do
   if m.sum[l] > 0 then
-    for i, name in ipairs(call('ZRANGE', LINE[l], '0', tonumber(ARGV[own]) - 1)) do
-      local w = waiter(name)
-      if i == 1 and (oldest == 0 or w.since < oldest) then
-        oldest = w.since
+    local first = waiter(call('ZRANGE', LINE[l], '0', '0')[1]).since
+    oldest = oldest == 0 and first or math.min(oldest, first)
+    for from = 0, most - 1, page do
+      local names = call('ZRANGE', LINE[l], from, math.min(from + page, most) - 1)
+      if not names[1] then
+        break
       end
-      for _, v in ipairs({l, name, w.cost, w.promise, w.since}) do
-        r[#r + 1] = v
+      for i, record in ipairs(call('HMGET', WAIT, unpack(names))) do
+        local cost, promise, since = match(record, '^%d %d+ (%d+) (%d+) (%d+)')
+        local n = #r
+        r[n + 1], r[n + 2], r[n + 3], r[n + 4], r[n + 5] = l, names[i], tonumber(cost), tonumber(promise), tonumber(since)
       end
     end
   end

@@ -65,10 +65,10 @@ end
 -- line reads a set from its lowest member on, as far as it is needed: first so
 -- many members, then CHUNK at a time. ids and scores hold, in order from first
 -- to n, every member with a score up to edge; given holds the scores that takes
--- gave, beyond those of them that are above edge. In a set that lags the scores that members
--- truly have count as given.
+-- gave, above edge too. In a set that lags the scores that members truly have
+-- count as given.
 local function line(set, reads, lags)
-  return { set = set, reads = reads, lags = lags, read = 0, edge = -math.huge, ids = {}, scores = {}, first = 1, n = 0, given = {}, beyond = {} }
+  return { set = set, reads = reads, lags = lags, read = 0, edge = -math.huge, ids = {}, scores = {}, first = 1, n = 0, given = {} }
 end
 
 local function insert(l, id, score)

@@ -353,3 +353,16 @@ func TestNextInstantsRefuses(t *testing.T) {
 		t.Error("-1 instants were given")
 	}
 }
+
+// A zone that was read once is kept: to name it again costs no look at the database.
+func TestAKnownZoneIsNotLookedForAgain(t *testing.T) {
+	for _, name := range []string{"", "UTC", "Asia/Dhaka", "America/Argentina/Buenos_Aires"} {
+		if n := testing.AllocsPerRun(100, func() {
+			if _, err := LoadZone(name); err != nil {
+				t.Error(err)
+			}
+		}); n > 2 { // of the key
+			t.Errorf("%q: %.0f allocations", name, n)
+		}
+	}
+}

@@ -29,11 +29,10 @@ func LoadZone(name string) (*time.Location, error) {
 	case "local", "localtime":
 		return nil, fmt.Errorf("%w: %q differs from host to host; name the zone, such as Asia/Dhaka", ErrZone, name)
 	}
-	loc, ok := loadZone(name)
-	switch near := NearZone(name); {
-	case ok:
+	if loc, ok := loadZone(name); ok {
 		return loc, nil
-	case near != "":
+	}
+	if near := NearZone(name); near != "" {
 		return nil, fmt.Errorf("%w: %q; did you mean %q?", ErrZone, name, near)
 	}
 	return nil, fmt.Errorf("%w: %q; a name of the tz database is wanted, such as Asia/Dhaka or UTC", ErrZone, name)

@@ -19,6 +19,14 @@ const shortestSecret = 6
 // secretName tells of a parameter's name that its value is one.
 var secretName = regexp.MustCompile(`(?i)auth|cookie|key|passw|pwd|secret|session|sig|token|^app_?id$`)
 
+// plainWords are in names of what is asked for, such as assignee=ada: they look
+// like a secret's name, and their values stand in hosts, paths and messages.
+var plainWords = regexp.MustCompile(`(?i)assign(?:ee|ed|ment)|authors?(?:$|[^a-z])|design|keywords?`)
+
+func namesSecret(parameter string) bool {
+	return secretName.MatchString(plainWords.ReplaceAllString(parameter, " "))
+}
+
 // secretsOf are the texts of a request that an answer must not show again: a
 // target may echo its headers, and what it was asked for. The longest come
 // first, since one may be a part of another.
@@ -48,13 +56,13 @@ func secretsOf(c Config) []string {
 		}
 	}
 	for name, v := range c.Params {
-		if secretName.MatchString(name) {
+		if namesSecret(name) {
 			add(v)
 		}
 	}
 	if u, err := url.Parse(c.URL); err == nil {
 		for name, values := range u.Query() {
-			if secretName.MatchString(name) {
+			if namesSecret(name) {
 				for _, v := range values {
 					add(v)
 				}
@@ -65,14 +73,15 @@ func secretsOf(c Config) []string {
 	return slices.Compact(out)
 }
 
-// mostSpelled is how many characters of a secret are looked for.
+// mostSpelled is how many characters of a secret are looked for in every spelling;
+// of a longer one, such as a JWT, what follows them is taken out to its end.
 const mostSpelled = 200
 
 // spelled matches a secret as it is, as a URL, a page and JSON have it, and its
 // beginning where a text was cut.
 func spelled(secret string) *regexp.Regexp {
-	runes := []rune(secret)
-	runes = runes[:min(len(runes), mostSpelled)]
+	all := []rune(secret)
+	runes := all[:min(len(all), mostSpelled)]
 	whole, begun, ends := "", "", ""
 	for i, r := range runes {
 		one := spellings(r)
@@ -82,6 +91,9 @@ func spelled(secret string) *regexp.Regexp {
 		} else {
 			begun += one
 		}
+	}
+	if len(all) > len(runes) {
+		whole += `[^\s"'<>…]*`
 	}
 	return regexp.MustCompile(whole + "|" + begun + ends + `[%&\\#0-9A-Za-z]{0,12}…`)
 }
@@ -106,6 +118,7 @@ func spellings(r rune) string {
 // hide takes secrets out of a text.
 func hide(text string, secrets []string) string {
 	for _, s := range secrets {
+		text = strings.ReplaceAll(text, s, hidden)
 		text = spelled(s).ReplaceAllStringFunc(text, func(m string) string {
 			if strings.HasSuffix(m, "…") {
 				return hidden + "…"
@@ -120,8 +133,9 @@ func hide(text string, secrets []string) string {
 func (e *AnswerError) hide(secrets []string) {
 	e.Reason = hide(e.Reason, secrets)
 	if e.Err != nil {
-		if before := e.Err.Error(); hide(before, secrets) != before {
-			e.Err = errors.New(hide(before, secrets))
+		before := e.Err.Error()
+		if after := hide(before, secrets); after != before {
+			e.Err = errors.New(after)
 		}
 	}
 }

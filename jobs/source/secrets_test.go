@@ -61,6 +61,47 @@ func TestNoEchoOfASecretIsShown(t *testing.T) {
 	}
 }
 
+// Nothing of a long secret is shown, such as a JWT, whose signature stands at its end.
+func TestNoPartOfALongSecretIsShown(t *testing.T) {
+	token := "eyJhbGciOiJSUzI1NiJ9." + strings.Repeat("Zm9v+YmFy/", 90) + ".c2lnbmF0dXJl=="
+	s := build(t, Config{Kind: "syndication", URL: "https://h/feed", Headers: map[string]string{"X-Token": token + ";v=1"}, Secrets: []string{token, "-----BEGIN KEY-----\n" + token}})
+	for _, echoed := range []string{
+		token, url.QueryEscape(token), strings.ReplaceAll(token, "/", `\/`), strings.ReplaceAll(token, "+", "&#43;"), "-----BEGIN KEY-----\n" + token,
+	} {
+		for form, body := range map[string]string{
+			"text": "bad token " + echoed + " was sent", "JSON": `{"error":"` + echoed + `","was":"sent"}`, "a page": "<p>" + echoed + "</p>was", "twice": echoed + " was " + echoed,
+		} {
+			_, err := s.Read(&fetch.Response{Status: http.StatusOK, Header: http.Header{}, Body: []byte(body)})
+			e := wantAnswer(t, err, NotAFeed)
+			for what, text := range map[string]string{"the error": e.Error(), "what is kept": string(e.Kept)} {
+				for _, part := range []string{"eyJ", "Zm9v", "YmFy", "c2lnb"} {
+					if strings.Contains(text, part) {
+						t.Errorf("%s: %s shows %q: %.300s", form, what, part, text)
+					}
+				}
+			}
+			if !strings.Contains(string(e.Kept), "was") {
+				t.Errorf("%s: kept %.300s, of what is no secret less than there was", form, e.Kept)
+			}
+		}
+	}
+}
+
+// A parameter whose name but looks like a secret's is none: its value stands in
+// hosts, paths and messages.
+func TestParametersThatAreNoSecretsStayInErrors(t *testing.T) {
+	for _, name := range []string{"author", "Authors", "author_name", "keyword", "keywords", "searchKeyword", "assignee", "assigned_to", "design"} {
+		if got := secretsOf(Config{URL: "https://reuters.test/?" + name + "=reuters", Params: map[string]string{name: "reuters"}}); len(got) > 0 {
+			t.Errorf("%s: %q is hidden", name, got)
+		}
+	}
+	for _, name := range []string{"auth", "authorization", "Authorization", "authToken", "author_key", "apikey", "api_key", "X-Amz-Signature", "sig", "access_token", "PHPSESSIONID", "keyword_token"} {
+		if got := secretsOf(Config{URL: "https://h.test/?" + name + "=reuters"}); len(got) != 1 {
+			t.Errorf("%s: %q is hidden", name, got)
+		}
+	}
+}
+
 // What is no secret stays as it came, or nobody could see what was wrong.
 func TestWhatIsNoSecretIsShown(t *testing.T) {
 	c := Config{Kind: "syndication", URL: "https://h/feed?category=technology&key=ab", Params: map[string]string{"format": "extended"}, Headers: map[string]string{"Accept": "text/markdown"}}

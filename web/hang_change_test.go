@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -125,7 +126,7 @@ func TestAChangeThatRedisDidNotAnswerIsSaidToBeUnknown(t *testing.T) {
 	} {
 		t.Run(c.method+c.path+c.contentType, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(_ *Config, _ *Parts, p *pace) { p.look = 400 * time.Millisecond })
+			w := newWorld(t, func(_ *Config, _ *Parts, p *pace) { p.look = 9 * time.Second }) // longer than asynqmon waits by itself
 			w.snoozed("asleep", "news", "", time.Now().Add(time.Hour))
 			w.rdb.AddHook(&hangAfter{w: w, last: "ping"})
 			rec := w.quickly(c)
@@ -156,30 +157,31 @@ func TestWhatWasDoneBeforeRedisHungIsSaidToBeDone(t *testing.T) {
 
 func TestASlowSenderOfABodyHasItsTimeAndTheChangeItsOwn(t *testing.T) {
 	t.Parallel()
-	w := &world{TB: t}
-	r, end := hurried(httptest.NewRequest("POST", "/v1/jobs", strings.NewReader("body")), 50*time.Millisecond)
-	defer end()
-	h, _ := r.Context().(*hurry)
-	h.pause()
-	before, _ := h.Deadline()
-	w.until("its time would have ended", func() bool { return time.Now().After(before.Add(100 * time.Millisecond)) })
-	if err := h.Err(); err != nil {
-		t.Fatalf("while the body comes: %v", err)
-	}
-	h.resume()
-	if after, _ := h.Deadline(); !after.After(before) {
-		t.Error("its time did not begin anew")
-	}
-	<-h.Done()
-	if err := h.Err(); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("ended with %v", err)
-	}
-	child, cancel := context.WithTimeout(h, time.Hour)
-	defer cancel()
-	<-child.Done()
-	if !errors.Is(child.Err(), context.DeadlineExceeded) {
-		t.Errorf("what is made of it ended with %v", child.Err())
-	}
+	synctest.Test(t, func(t *testing.T) { // its time passes only while all wait
+		r, end := hurried(httptest.NewRequest("POST", "/v1/jobs", strings.NewReader("body")), 50*time.Millisecond)
+		defer end()
+		h, _ := r.Context().(*hurry)
+		h.pause()
+		before, _ := h.Deadline()
+		time.Sleep(time.Until(before) + 100*time.Millisecond)
+		if err := h.Err(); err != nil {
+			t.Fatalf("while the body comes: %v", err)
+		}
+		h.resume()
+		if after, _ := h.Deadline(); !after.After(before) {
+			t.Error("its time did not begin anew")
+		}
+		<-h.Done()
+		if err := h.Err(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ended with %v", err)
+		}
+		child, cancel := context.WithTimeout(h, time.Hour)
+		defer cancel()
+		<-child.Done()
+		if !errors.Is(child.Err(), context.DeadlineExceeded) {
+			t.Errorf("what is made of it ended with %v", child.Err())
+		}
+	})
 }
 
 func TestAChangeWhoseSenderHasGoneEndsAsThatDid(t *testing.T) {

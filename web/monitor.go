@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -33,6 +34,7 @@ type monitor struct {
 	lookPage       monitorPage
 	changePage     monitorPage
 	look           time.Duration // asynqmon knows no context: how long one who looks waits for it
+	redis          redis.UniversalClient
 
 	once sync.Once
 	err  error
@@ -44,11 +46,11 @@ type monitorPage struct {
 	policy string
 }
 
-func newMonitor(opt asynq.RedisConnOpt, p prefix, look time.Duration) (*monitor, error) {
+func newMonitor(opt asynq.RedisConnOpt, rdb redis.UniversalClient, p prefix, look time.Duration) (*monitor, error) {
 	if opt == nil {
 		return nil, errors.New("web: asynqmon needs a connection to Redis")
 	}
-	m := &monitor{prefix: p, look: look}
+	m := &monitor{prefix: p, look: look, redis: rdb}
 	root := string(p) + monitorRoot
 	for _, f := range []struct {
 		readOnly bool
@@ -122,7 +124,10 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet {
 				says += "; " + notKnown
 			}
-			http.TimeoutHandler(handler, m.look, says+"\n").ServeHTTP(inTime{w, deedOf(r.Context())}, r) //nolint:contextcheck // the request's own
+			ctx, cancel := context.WithTimeout(r.Context(), m.look)
+			defer cancel()
+			answers := func() bool { return m.redis.Ping(ctx).Err() == nil }
+			http.TimeoutHandler(handler, m.look, says+"\n").ServeHTTP(&inTime{ResponseWriter: w, deed: deedOf(ctx), answers: answers, says: says}, r) //nolint:contextcheck // the request's own
 			return
 		}
 		handler.ServeHTTP(w, r)
@@ -134,13 +139,20 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(page.html)
 }
 
-// inTime says of an answer that did not come in time when to ask again.
+// inTime says of an answer that did not come in time when to ask again. asynqmon
+// gives Redis up by itself sooner, and what it says then, 500, is no answer either.
 type inTime struct {
 	http.ResponseWriter
-	deed *deed
+	deed    *deed
+	answers func() bool // whether Redis does
+	says    string
+	said    bool // in place of what asynqmon says
 }
 
-func (i inTime) WriteHeader(status int) {
+func (i *inTime) WriteHeader(status int) {
+	if status == http.StatusInternalServerError && !i.answers() {
+		status, i.said = http.StatusServiceUnavailable, true
+	}
 	if status == http.StatusServiceUnavailable {
 		i.Header().Set("Retry-After", strconv.FormatInt(ceilSeconds(redisRetry), 10))
 		i.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -149,6 +161,16 @@ func (i inTime) WriteHeader(status int) {
 		}
 	}
 	i.ResponseWriter.WriteHeader(status)
+	if i.said {
+		_, _ = io.WriteString(i.ResponseWriter, i.says+"\n")
+	}
+}
+
+func (i *inTime) Write(b []byte) (int, error) {
+	if i.said {
+		return len(b), nil
+	}
+	return i.ResponseWriter.Write(b)
 }
 
 // isAsset says that a path is a file of asynqmon's, by its ending: views have none.

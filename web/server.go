@@ -115,7 +115,7 @@ func newServer(cfg Config, p Parts, pc pace) (*Server, error) {
 	if s.pages, err = loadPages(); err != nil {
 		return nil, err
 	}
-	if s.monitor, err = newMonitor(p.Asynq, s.prefix, pc.look); err != nil {
+	if s.monitor, err = newMonitor(p.Asynq, p.Redis, s.prefix, pc.look); err != nil {
 		return nil, err
 	}
 	if s.openapi, err = loadOpenAPI(s.prefix); err != nil {

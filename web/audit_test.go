@@ -146,6 +146,9 @@ func TestTheAPIsActionsLeaveLines(t *testing.T) {
 	w.wantStatus(w.do(ask{method: "DELETE", path: "/v1/jobs/one"}), 200)
 	w.wantStatus(w.do(ask{method: "DELETE", path: "/v1/jobs/none"}), 404)
 	w.wantStatus(w.post("/monitor/api/queues/interactive:pause", ""), 204)
+	if rec := w.do(ask{method: "DELETE", path: "/monitor/api/queues/none"}); rec.Code < 400 {
+		t.Errorf("a queue that is none was deleted: %d", rec.Code)
+	}
 	w.wantStatus(w.post("/v1/quotas/none/charge", `{"id":"a","cost":1}`), 404)
 	for _, want := range []AuditLine{
 		{What: "pause schedule", Object: "news", Outcome: "done", Done: true},
@@ -153,6 +156,7 @@ func TestTheAPIsActionsLeaveLines(t *testing.T) {
 		{What: "cancel job", Object: "one", Outcome: "done", Done: true},
 		{What: "cancel job", Object: "none", Outcome: "no such job (ended jobs are kept for two hours)"},
 		{What: "change queues", Object: "/api/queues/interactive:pause", Outcome: "done", Done: true},
+		{What: "delete from queues", Object: "/api/queues/none", Outcome: "asynqmon answered 404"},
 		{What: "charge quota", Object: "none", Outcome: "no quota of that name in the config"},
 	} {
 		found := false

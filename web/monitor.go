@@ -153,6 +153,9 @@ func (i *inTime) WriteHeader(status int) {
 	if status == http.StatusInternalServerError && !i.answers() {
 		status, i.said = http.StatusServiceUnavailable, true
 	}
+	if status >= 400 && i.deed != nil {
+		i.deed.failed = fmt.Sprintf("asynqmon answered %d", status)
+	}
 	if status == http.StatusServiceUnavailable {
 		i.Header().Set("Retry-After", strconv.FormatInt(ceilSeconds(redisRetry), 10))
 		i.Header().Set("Content-Type", "text/plain; charset=utf-8")

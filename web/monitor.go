@@ -101,7 +101,7 @@ func hashSource(text []byte) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:contextcheck // the request's own, on its way through prefix.back
 	handler, page := m.looks, m.lookPage
 	if whoAsks(r.Context()).Role == Admin {
 		handler, page = m.changes, m.changePage
@@ -127,7 +127,7 @@ func (m *monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithTimeout(r.Context(), m.look)
 			defer cancel()
 			answers := func() bool { return m.redis.Ping(ctx).Err() == nil }
-			http.TimeoutHandler(handler, m.look, says+"\n").ServeHTTP(&inTime{ResponseWriter: w, deed: deedOf(ctx), answers: answers, says: says}, r) //nolint:contextcheck // the request's own
+			http.TimeoutHandler(handler, m.look, says+"\n").ServeHTTP(&inTime{ResponseWriter: w, deed: deedOf(ctx), answers: answers, says: says}, r) //nolint:contextcheck // the same
 			return
 		}
 		handler.ServeHTTP(w, r)

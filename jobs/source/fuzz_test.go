@@ -132,6 +132,7 @@ func FuzzJSONPaging(f *testing.F) {
 	f.Add([]byte(`{"rows":[{}],"next":{"a":1}}`), `<//[>; rel=next`, 2)
 	f.Add([]byte(`{"rows":[],"next":"https://elsewhere.example\u0000"}`), `<a>; rel="\`, 0)
 	f.Add([]byte(`{"rows":[1,2],"next":1e400}`), `</a>;;rel==next`, 3)
+	f.Add([]byte(`{"rows":[{}]}`), "<//h\xce>;rel=next", 1)
 	ways := []Paging{{Next: ".next"}, {LinkHeader: true}, {Cursor: ".next", Param: "c"}, {Page: &PageNumbers{From: 1, Max: 3}}}
 	f.Fuzz(func(t *testing.T, body []byte, link string, way int) {
 		c := Config{Kind: "json", URL: "https://feeds.example/f?p={page}", Items: ".rows[]", MaxItems: 50, Headers: map[string]string{"X-Key": "secret-secret"}}

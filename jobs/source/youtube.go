@@ -250,5 +250,5 @@ func clip(s string) string {
 	if len(s) > 40 {
 		return strings.ToValidUTF8(s[:40], "") + "…"
 	}
-	return s
+	return strings.ToValidUTF8(s, "�")
 }
